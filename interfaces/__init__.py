@@ -1,0 +1,1 @@
+"""Protocols: each folder is one door to the same room."""

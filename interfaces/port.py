@@ -1,0 +1,253 @@
+"""What the doors need, in their own words; ``nasd`` supplies it.
+
+1. A `Workspace` is one authority's view of one branch. It decides, records, accounts and only then touches the store.
+2. The port speaks in nodes and names (bytes): a rename keeps the node. Path protocols use `walk`.
+3. Every method raises `Fault` and nothing else. What the lease cannot see is `Kind.NOT_FOUND` and missing from listings.
+4. Every method may be called from several threads and blocks at most for the disk; `sync`, `commit` and reads of cold
+   content belong off an event loop.
+5. `Control` is everything that is not files. It returns plain documents (JSON values) that a door renders unchanged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+Document = dict[str, Any]
+"""A JSON object, ready to be rendered."""
+
+ROOT = 1
+"""The node of the root directory of every workspace."""
+
+
+class Attributes(Protocol):
+    """What `stat` tells of a node; `uid` and `gid` are None where nobody changed the owner."""
+
+    @property
+    def node(self) -> int:
+        """Return the node, also the inode number."""
+
+    @property
+    def st_mode(self) -> int:
+        """Return type and permission bits."""
+
+    @property
+    def size(self) -> int:
+        """Return the size in bytes."""
+
+    @property
+    def links(self) -> int:
+        """Return how many names the node has."""
+
+    @property
+    def mtime_ns(self) -> int:
+        """Return the time of the last change of content, nanoseconds."""
+
+    @property
+    def ctime_ns(self) -> int:
+        """Return the time of the last change, nanoseconds."""
+
+    @property
+    def atime_ns(self) -> int:
+        """Return the time of the last recorded access, nanoseconds."""
+
+    @property
+    def uid(self) -> int | None:
+        """Return the owner, when somebody set one."""
+
+    @property
+    def gid(self) -> int | None:
+        """Return the group, when somebody set one."""
+
+
+@dataclass(frozen=True, slots=True)
+class AttributeChange:
+    """Attributes to set; None leaves one as it is."""
+
+    mode: int | None = None
+    size: int | None = None
+    mtime_ns: int | None = None
+    atime_ns: int | None = None
+    uid: int | None = None
+    gid: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """How a file is opened."""
+
+    read: bool = True
+    write: bool = False
+    append: bool = False
+    truncate: bool = False
+
+
+class Touch(Protocol):
+    """A name (None: only the node itself) that changed; a door drops what it cached of it."""
+
+    @property
+    def parent(self) -> int | None:
+        """Return the directory of the name."""
+
+    @property
+    def name(self) -> bytes | None:
+        """Return the name."""
+
+    @property
+    def node(self) -> int:
+        """Return the node."""
+
+
+class Space(Protocol):
+    """Room in bytes and nodes."""
+
+    @property
+    def total(self) -> int:
+        """Return the bytes there are, quota included."""
+
+    @property
+    def free(self) -> int:
+        """Return the bytes left, quota included."""
+
+    @property
+    def files(self) -> int:
+        """Return the number of files, 0 when unknown."""
+
+
+class Handle(Protocol):
+    """An open file. Each read and write is still checked against a lease that may have ended meanwhile."""
+
+    node: int
+
+    def read(self, offset: int, size: int) -> bytes:
+        """Return up to `size` bytes at `offset`."""
+
+    def write(self, offset: int, data: bytes) -> int:
+        """Store `data` and return its length."""
+
+    def sync(self) -> None:
+        """Return once what was written is on stable storage."""
+
+    def close(self) -> None:
+        """Release the handle; repeats do nothing."""
+
+
+class Workspace(Protocol):
+    """One authority's view of one branch."""
+
+    branch: str
+
+    def lookup(self, parent: int, name: bytes) -> Attributes:
+        """Return what a name stands for."""
+
+    def attributes(self, node: int) -> Attributes:
+        """Return the attributes of a node."""
+
+    def list(self, node: int) -> Sequence[tuple[bytes, Attributes]]:
+        """Return the visible names of a directory with their attributes, ordered by name."""
+
+    def readlink(self, node: int) -> bytes:
+        """Return the target of a symlink."""
+
+    def open(self, node: int, access: Access) -> Handle:
+        """Open a file."""
+
+    def create(self, parent: int, name: bytes, mode: int) -> tuple[Attributes, Handle]:
+        """Make an empty file and open it for reading and writing. Raises `Kind.EXISTS`."""
+
+    def make_special(self, parent: int, name: bytes, st_mode: int) -> Attributes:
+        """Make a pipe or a socket (by the type bits of `st_mode`), or an empty file."""
+
+    def mkdir(self, parent: int, name: bytes, mode: int) -> Attributes:
+        """Make a directory."""
+
+    def symlink(self, parent: int, name: bytes, target: bytes) -> Attributes:
+        """Make a symlink."""
+
+    def link(self, node: int, parent: int, name: bytes) -> Attributes:
+        """Give a file another name."""
+
+    def unlink(self, parent: int, name: bytes) -> None:
+        """Remove a name of anything but a directory."""
+
+    def rmdir(self, parent: int, name: bytes) -> None:
+        """Remove an empty directory."""
+
+    def rename(self, parent: int, name: bytes, target: int, target_name: bytes, *, replace: bool = True, exchange: bool = False) -> None:
+        """Move a name as rename(2) and renameat2(2) do."""
+
+    def set_attributes(self, node: int, change: AttributeChange) -> Attributes:
+        """Change attributes and return the result."""
+
+    def xattrs(self, node: int) -> Mapping[bytes, bytes]:
+        """Return the ``user.*`` attributes."""
+
+    def set_xattr(self, node: int, name: bytes, value: bytes | None) -> None:
+        """Set or (None) remove a ``user.*`` attribute."""
+
+    def space(self) -> Space:
+        """Return the room left under disk, quota and budget."""
+
+    def sync(self) -> None:
+        """Return once every write that returned is on stable storage."""
+
+    def version(self) -> int:
+        """Return a number that grows with every change of the tree, by any door; about a microsecond."""
+
+    def touched(self, since: int) -> Sequence[Touch] | None:
+        """Return what changed after `since`; None: everything may have."""
+
+    def check(self) -> None:
+        """Raise `Kind.EXPIRED` or `Kind.REVOKED` once the authority behind this workspace has ended."""
+
+    def path(self, node: int) -> bytes:
+        """Return one path of the node."""
+
+    def commit(self, message: str) -> Document:
+        """Commit what changed and return what ``nas commit --json`` prints."""
+
+    def close(self) -> None:
+        """Flush what was counted and release everything."""
+
+
+def walk(workspace: Workspace, path: bytes) -> Attributes:
+    """Return what a path (names joined by ``/``; empty: the root) stands for, without following symlinks."""
+    attributes = workspace.attributes(ROOT)
+    for name in path.split(b"/") if path else ():
+        attributes = workspace.lookup(attributes.node, name)
+    return attributes
+
+
+class Caller(Protocol):
+    """Who an authenticated request speaks for."""
+
+    @property
+    def principal(self) -> str:
+        """Return the principal's name."""
+
+    @property
+    def lease(self) -> str:
+        """Return the lease id, empty for a principal's own token."""
+
+
+class Control(Protocol):
+    """Everything that is not files. Each method decides, records and acts for `caller`."""
+
+    def authenticate(self, secret: str) -> Caller:
+        """Return whom a bearer secret speaks for. Raises `Kind.UNAUTHENTICATED`, `Kind.EXPIRED`, `Kind.REVOKED`."""
+
+    def workspace(self, caller: Caller, branch: str) -> Workspace:
+        """Open a branch. Raises `Kind.NOT_FOUND` also for a branch the caller may not see."""
+
+    def call(self, caller: Caller, operation: str, arguments: Mapping[str, Any]) -> Document:
+        """Carry out one operation of the API by its OpenAPI `operationId`."""
+
+    def operations(self) -> Mapping[str, Document]:
+        """Return every operation `call` knows: its method, path, parameters, request and response schema, and summary."""
+
+    def events(self, caller: Caller, after: int) -> Iterator[Document]:
+        """Yield what happens after record `after`, waiting for more; ends when the daemon drains."""
+
+    def ready(self) -> Document:
+        """Return whether state is open and recovered, for ``/readyz``."""

@@ -1,0 +1,1 @@
+"""The composition: the only package that knows the others."""

@@ -1,0 +1,1 @@
+"""Versioned trees on branches; knows no one's name."""

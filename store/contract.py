@@ -1,0 +1,250 @@
+"""What an engine promises: versioned trees on branches, and a working layer over each branch.
+
+1.  A commit is atomic: readers see the tree before or the tree after, on disk too.
+2.  When `commit`, `merge`, `create_branch`, `move_branch` or `delete_branch` returns, its effect survives power loss.
+    A write that returned survives the end of every process; it survives power loss once `sync` returned for it.
+3.  A branch moves only from the head the caller names (compare-and-set); the loser gets `Moved` and nothing changed.
+4.  Forking is O(1) in the size of the tree; a commit costs what changed; content is shared between branches.
+5.  Commits and snapshots never change. Any commit can be read back byte for byte.
+6.  A branch's working layer is one tree shared by every caller in every process: what one did, the next call of another sees.
+7.  Nodes keep their identity through renames, commits and restarts while the branch lives.
+8.  Names are bytes. Names that no checkout can be trusted with are refused, or kept out of commits and reported.
+9.  Nothing is held in memory that grows with the size of a file or, per call, with the size of the tree.
+10. Every method may be called from several threads. None calls back. None knows a principal beyond the note it stores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from store.model import (
+    Access,
+    AttributeChange,
+    Attributes,
+    Branch,
+    Capability,
+    Change,
+    Commit,
+    CommitId,
+    Committed,
+    EntryKind,
+    ImportReport,
+    Merged,
+    NodeId,
+    Note,
+    Reclaimed,
+    Space,
+    Touched,
+    Version,
+)
+
+Progress = Callable[[str, int, int], None]
+"""Called with a stage, how much of it is done, and how much there is (0 when unknown)."""
+
+
+class Handle(Protocol):
+    """An open file. Its node may be renamed or removed meanwhile; the handle stays good until closed."""
+
+    node: NodeId
+
+    def read(self, offset: int, size: int) -> bytes:
+        """Return up to `size` bytes at `offset`; fewer only at the end of the file."""
+
+    def write(self, offset: int, data: bytes) -> int:
+        """Store all of `data` at `offset` (at the end when opened for append) and return its length.
+
+        Raises `NoSpace`, `NotPermitted` when not opened for writing.
+        """
+
+    def sync(self) -> None:
+        """Return once content, size and name are on stable storage. Raises `NoSpace` or `StoreError` for what earlier writes hid."""
+
+    def close(self) -> None:
+        """Release the handle. Repeats do nothing."""
+
+    def fileno(self) -> int:
+        """Return a descriptor that reads this file now, owned by the handle (needs `Capability.DESCRIPTORS`)."""
+
+
+class Tree(Protocol):
+    """A directory tree, read-only: a commit, or the reading half of a working layer.
+
+    `NotFound` where a name is missing, `NotADirectory` and `IsADirectory` where the kind is wrong, `Stale` for a node without a place.
+    """
+
+    def lookup(self, parent: NodeId, name: bytes) -> Attributes:
+        """Return what `name` in `parent` stands for."""
+
+    def attributes(self, node: NodeId) -> Attributes:
+        """Return the attributes of a node."""
+
+    def list(self, node: NodeId) -> Sequence[tuple[bytes, Attributes]]:
+        """Return every name of a directory with its attributes, ordered by name."""
+
+    def readlink(self, node: NodeId) -> bytes:
+        """Return the target of a symlink."""
+
+    def open(self, node: NodeId, access: Access = Access()) -> Handle:
+        """Open a file."""
+
+    def path(self, node: NodeId) -> bytes:
+        """Return one path of the node now. Raises `Stale` when it has none."""
+
+    def xattrs(self, node: NodeId) -> dict[bytes, bytes]:
+        """Return the ``user.*`` attributes of a node."""
+
+
+class Working(Tree, Protocol):
+    """The working layer of a branch: the head's tree with every uncommitted change over it."""
+
+    def create(self, parent: NodeId, name: bytes, mode: int, kind: EntryKind = EntryKind.FILE) -> Attributes:
+        """Make an empty file, pipe or socket. Raises `Exists`, `InvalidName`, `NoSpace`."""
+
+    def mkdir(self, parent: NodeId, name: bytes, mode: int) -> Attributes:
+        """Make an empty directory; commits keep it even while empty. Raises `Exists`, `InvalidName`."""
+
+    def symlink(self, parent: NodeId, name: bytes, target: bytes) -> Attributes:
+        """Make a symlink. Raises `Exists`, `InvalidName`, `TooLarge` above 4,095 bytes."""
+
+    def link(self, node: NodeId, parent: NodeId, name: bytes) -> Attributes:
+        """Give a file another name; commits store the content once under both. Raises `Exists`, `NotPermitted` for directories."""
+
+    def unlink(self, parent: NodeId, name: bytes) -> None:
+        """Remove a name of anything but a directory. Open handles stay good."""
+
+    def rmdir(self, parent: NodeId, name: bytes) -> None:
+        """Remove an empty directory. Raises `NotEmpty`."""
+
+    def rename(self, parent: NodeId, name: bytes, target: NodeId, target_name: bytes, *, replace: bool = True, exchange: bool = False) -> None:
+        """Move a name, whatever is below it, at once; replace what is there as rename(2) does, or refuse, or swap both.
+
+        Raises `Exists` (with `replace` false), `NotEmpty`, `IsADirectory`, `NotADirectory`, `IntoItself`, `InvalidName`.
+        """
+
+    def set_attributes(self, node: NodeId, change: AttributeChange) -> Attributes:
+        """Change mode, owner, times or size and return the result."""
+
+    def set_xattr(self, node: NodeId, name: bytes, value: bytes | None) -> None:
+        """Set or (None) remove one ``user.*`` attribute. Raises `NotFound` on removing a missing one, `NotPermitted` outside ``user.``, `TooLarge`."""
+
+    def sync(self) -> None:
+        """Return once every write that returned so far is on stable storage."""
+
+    def version(self) -> Version:
+        """Return a number that grows with every change to this working tree, by any process; costs about a microsecond."""
+
+    def touched(self, since: Version) -> Sequence[Touched] | None:
+        """Return what changed after `since`, by any process; None when that is too long ago to tell."""
+
+    def space(self) -> Space:
+        """Return the room left."""
+
+    def changes(self) -> Sequence[Change]:
+        """Return the uncommitted changes against the head, renames included."""
+
+    def left_out(self) -> Sequence[bytes]:
+        """Return the paths that commits pass over (``.git`` folders, pipes, sockets), topmost only."""
+
+    def close(self) -> None:
+        """Release what this caller holds; the working layer itself stays."""
+
+
+class Engine(Protocol):
+    """A store of versioned trees."""
+
+    capabilities: frozenset[Capability]
+
+    def create_branch(self, name: str, at: CommitId | None, now: int, *, protected: bool = False) -> Branch:
+        """Make a branch at a commit, or (None) at a first empty commit of its own.
+
+        Raises `Exists` (also for ``a`` beside ``a/b``), `InvalidName`, `NotFound` for an unknown commit.
+        """
+
+    def branch(self, name: str) -> Branch:
+        """Return a branch. Raises `NotFound`."""
+
+    def branches(self, prefix: str = "") -> Sequence[Branch]:
+        """Return the branches whose name starts with `prefix`, ordered by name."""
+
+    def move_branch(self, name: str, expected: CommitId, target: CommitId) -> None:
+        """Set the head when it is `expected` and the working layer is clean. Raises `Moved`."""
+
+    def delete_branch(self, name: str, expected: CommitId) -> None:
+        """Remove the name and its working layer; commits stay while a snapshot or branch reaches them. Raises `Moved`."""
+
+    def working(self, name: str) -> Working:
+        """Return the working layer of a branch. Raises `NotFound`, `ReadOnly` for a protected branch."""
+
+    def commit(self, name: str, note: Note) -> Committed | None:
+        """Freeze the working layer as one commit on the branch; None when nothing changed.
+
+        Every write that returned before the call is in it; a write running meanwhile is in it whole or in the next one.
+        """
+
+    def resolve(self, text: str) -> CommitId:
+        """Return the commit that a branch, a snapshot, a full id or a unique id prefix of 7 or more digits stands for. Raises `NotFound`."""
+
+    def read_commit(self, commit: CommitId) -> Commit:
+        """Return a commit. Raises `NotFound`."""
+
+    def log(self, start: CommitId, path: bytes | None = None) -> Iterator[Commit]:
+        """Walk the history from `start`, newest first; with `path`, only the commits that changed it or something below it."""
+
+    def is_ancestor(self, ancestor: CommitId, of: CommitId) -> bool:
+        """Tell whether a commit is another's ancestor or that commit itself."""
+
+    def merge_base(self, one: CommitId, other: CommitId) -> CommitId | None:
+        """Return the best common ancestor, or None."""
+
+    def view(self, commit: CommitId) -> Tree:
+        """Return the tree of a commit. Raises `NotFound`."""
+
+    def diff(self, old: CommitId | None, new: CommitId) -> Sequence[Change]:
+        """Return the differences from `old` (None: the empty tree) ordered by path; equal subtrees cost nothing."""
+
+    def patch(self, change: Change, limit: int = 1 << 20) -> bytes | None:
+        """Return one change as a unified diff, or None when it is binary or a side is above `limit` bytes."""
+
+    def merge(self, into: str, expected: CommitId, source: CommitId, note: Note) -> Merged:
+        """Merge a commit into a branch by a three-way merge and one merge commit with both parents.
+
+        Raises `Moved`. Conflicts leave the branch as it was.
+        """
+
+    def try_merge(self, into: CommitId, source: CommitId) -> Merged:
+        """Tell what `merge` would find, changing nothing (`commit` is `into` when clean)."""
+
+    def restore(self, name: str, source: CommitId, paths: Sequence[bytes]) -> None:
+        """Put paths of the working layer back to what `source` holds (removing what it does not); no path means everything."""
+
+    def create_snapshot(self, name: str, commit: CommitId, now: int) -> None:
+        """Give a commit a name that never moves. Raises `Exists`."""
+
+    def snapshots(self) -> Sequence[Branch]:
+        """Return the snapshots, ordered by name."""
+
+    def import_directory(self, source: Path, branch: str, note: Note, progress: Progress) -> ImportReport:
+        """Commit a directory's content as a new branch. Raises `ImportFailed`, `HostileTree`, `Exists`."""
+
+    def import_git(self, source: str, branch: str, now: int, progress: Progress) -> ImportReport:
+        """Take over the history of a git repository (path or URL) as a new branch. Raises as `import_directory`."""
+
+    def export_directory(self, commit: CommitId, target: Path, progress: Progress) -> int:
+        """Write a commit's tree into an empty or missing directory and return the number of files. Raises `Exists`."""
+
+    def export_git(self, branch: str, target: Path, progress: Progress) -> int:
+        """Write a branch with its history as a bare repository that plain git clones, and return the number of commits."""
+
+    def unmerged(self, name: str, target: str) -> bool:
+        """Tell whether the branch holds content that `target`'s history does not (squashed merges count as merged)."""
+
+    def size(self, name: str) -> int:
+        """Return the bytes on disk that deleting the branch would free at least."""
+
+    def maintain(self, now: int) -> Reclaimed:
+        """Do the work that need not be done at once (packing, repacking, cache eviction). Safe at any time, also twice."""
+
+    def close(self) -> None:
+        """Finish background work and release everything. A crash instead of `close` loses nothing that was promised."""

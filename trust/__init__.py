@@ -1,0 +1,1 @@
+"""Who may do what, to which branch, until when, and the record of it."""
