@@ -15,7 +15,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -176,6 +176,9 @@ class Engine(Protocol):
 
     def working(self, name: str) -> Working:
         """Return the working layer of a branch. Raises `NotFound`, `ReadOnly` for a protected branch."""
+
+    def dirty(self) -> Mapping[str, Version]:
+        """Return the branches with uncommitted changes and the version of each working tree; costs what is dirty."""
 
     def commit(self, name: str, note: Note) -> Committed | None:
         """Freeze the working layer as one commit on the branch; None when nothing changed.
