@@ -1,0 +1,206 @@
+"""The database of a store: its schema, its transactions, and when they are on stable storage.
+
+1. The database is the authority for branches, working layers and commits not yet packed; refs and packs follow it.
+2. Every process opens it itself. One connection writes, one reads; each is used by one thread at a time.
+3. A change is one short transaction. It survives the end of the process when `transaction` ends, power loss when a `flush`
+   that began later returns. The write lock is never held while the disk syncs, so one process' sync stops no other.
+4. One sync serves every transaction that ended before it began, whichever thread waits for it.
+5. `changes_elsewhere` is the cheap question (a tenth of a microsecond) that tells whether anything has to be read again.
+6. Nothing here knows what a row means.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from store.engines.git.steps import step
+from store.errors import NoSpace, StoreError
+
+SCHEMA_VERSION = 1
+
+_SCHEMA = """
+CREATE TABLE branch (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,  -- never used twice: folders and locks carry it
+    name TEXT NOT NULL UNIQUE,
+    head BLOB NOT NULL,
+    base BLOB NOT NULL,
+    tree BLOB NOT NULL,                    -- of the head
+    created INTEGER NOT NULL,
+    protected INTEGER NOT NULL DEFAULT 0,
+    seal INTEGER NOT NULL DEFAULT 0,       -- grows when clean marks are set: writers mark their file again
+    version INTEGER NOT NULL DEFAULT 0,    -- grows with every change of the working layer
+    swept INTEGER NOT NULL DEFAULT 0,      -- rows up to this version may be gone: whoever is behind reads everything
+    inherited_ns INTEGER NOT NULL,         -- the time of files that no one touched on this branch
+    published_head BLOB                    -- the head in the refs that git sees
+);
+CREATE TABLE snapshot (name TEXT PRIMARY KEY, target BLOB NOT NULL, created INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE object (seq INTEGER PRIMARY KEY, oid BLOB NOT NULL UNIQUE, kind INTEGER NOT NULL, data BLOB NOT NULL);
+CREATE TABLE large (oid BLOB PRIMARY KEY, sha256 BLOB NOT NULL, size INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE rename (target BLOB NOT NULL, new BLOB NOT NULL, old BLOB NOT NULL, PRIMARY KEY (target, new)) WITHOUT ROWID;
+CREATE TABLE node (
+    branch INTEGER NOT NULL,
+    id INTEGER NOT NULL,
+    kind INTEGER NOT NULL,                 -- 0: gone
+    mode INTEGER NOT NULL,
+    lower BLOB,                            -- the blob or tree below, if any
+    size INTEGER NOT NULL,
+    mtime_ns INTEGER NOT NULL,
+    ctime_ns INTEGER NOT NULL,
+    atime_ns INTEGER NOT NULL,
+    uid INTEGER,
+    gid INTEGER,
+    upper INTEGER,                         -- the number of the file that holds the content
+    target BLOB,                           -- of a symlink
+    xattrs BLOB,
+    origin BLOB,                           -- the path in the head's tree, once moved
+    fresh INTEGER NOT NULL,                -- not in the head's tree
+    dirty INTEGER NOT NULL,                -- content or kind of entry may differ from the head
+    ver INTEGER NOT NULL,
+    PRIMARY KEY (branch, id)
+) WITHOUT ROWID;
+CREATE INDEX node_dirty ON node (branch) WHERE dirty;
+CREATE INDEX node_ver ON node (branch, ver);
+CREATE TABLE name (
+    branch INTEGER NOT NULL,
+    parent INTEGER NOT NULL,
+    name BLOB NOT NULL,
+    node INTEGER NOT NULL,                 -- 0: nothing is here, whatever is below
+    dirty INTEGER NOT NULL,
+    ver INTEGER NOT NULL,
+    PRIMARY KEY (branch, parent, name)
+) WITHOUT ROWID;
+CREATE INDEX name_dirty ON name (branch) WHERE dirty;
+CREATE INDEX name_ver ON name (branch, ver);
+"""
+
+_CHECKPOINT_PAGES = 4_000
+_BUSY_SECONDS = 60.0
+
+Sync = Callable[[int], None]
+"""Puts the content of a descriptor on stable storage: `os.fdatasync`, or nothing in the test that must lose data."""
+
+Row = tuple[Any, ...]
+
+
+class Database:
+    """The rows of one store, as one process sees them."""
+
+    def __init__(self, path: Path, *, sync: Sync = os.fdatasync) -> None:
+        """Open the database, making it when it is missing. Raises `StoreError` when a later release wrote it."""
+        self._sync = sync
+        self._writing = threading.RLock()
+        self._reading = threading.Lock()
+        self._writer = _connect(path)
+        with self.transaction() as connection:
+            _prepare_schema(connection)
+        self._reader = _connect(path)
+        self._reader.execute("SELECT 1 FROM branch").fetchall()
+        self._wal = os.open(f"{path}-wal", os.O_RDONLY | os.O_CLOEXEC)
+        self._syncs = _Syncs()
+        _sync_folder(path.parent, sync)
+
+    @contextmanager
+    def transaction(self) -> Iterator[apsw.Connection]:
+        """Run the block as one transaction that sees every earlier one; an exception undoes it. Raises `NoSpace`."""
+        with self._writing:
+            self._writer.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._writer
+                step("database: commit")
+                self._writer.execute("COMMIT")
+            except apsw.FullError as failure:
+                raise NoSpace("the store", "the disk below it is full") from failure
+            finally:
+                if self._writer.in_transaction:
+                    self._writer.execute("ROLLBACK")
+            step("database: committed")
+
+    def select(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
+        """Return the rows of a statement that only reads."""
+        with self._reading:
+            return self._reader.execute(statement, values).fetchall()
+
+    def data_version(self) -> int:
+        """Return a number that differs from the last one when any transaction ended in between, in any process."""
+        return self._reader.data_version()
+
+    def flush(self) -> None:
+        """Return when every transaction that ended before this call is on stable storage."""
+        self._syncs.wait(self._sync_wal)
+
+    def checkpoint(self) -> None:
+        """Move finished transactions from the log into the database file, without waiting for anyone."""
+        step("database: checkpoint")
+        with self._writing:
+            self._writer.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+
+    def close(self) -> None:
+        """Release the connections."""
+        with self._writing, self._reading:
+            self._reader.close()
+            self._writer.close()
+            os.close(self._wal)
+
+    def _sync_wal(self) -> None:
+        step("database: sync")
+        self._sync(self._wal)
+
+
+class _Syncs:
+    """Lets many waiting threads share one sync: each needs one that began after it asked."""
+
+    def __init__(self) -> None:
+        self._turn = threading.Lock()
+        self._begun = 0
+        self._ended = 0
+
+    def wait(self, sync: Callable[[], None]) -> None:
+        """Return once a `sync` that began after this call has ended, done here or by another thread."""
+        wanted = self._begun + 1
+        with self._turn:
+            if self._ended >= wanted:
+                return
+            self._begun += 1
+            sync()
+            self._ended = self._begun
+
+
+def _connect(path: Path) -> apsw.Connection:
+    connection = apsw.Connection(str(path), statementcachesize=200)
+    connection.set_busy_handler(_wait_for_lock)
+    for setting in ("journal_mode = WAL", "synchronous = NORMAL", f"wal_autocheckpoint = {_CHECKPOINT_PAGES}", "temp_store = MEMORY"):
+        connection.execute(f"PRAGMA {setting}")
+    return connection
+
+
+def _wait_for_lock(attempts: int) -> bool:
+    """Wait a little for another process' transaction; they are short, so short waits win. False gives up after about a minute."""
+    pause = min(0.0001 * (attempts + 1), 0.005)
+    time.sleep(pause)
+    return attempts * pause < _BUSY_SECONDS
+
+
+def _prepare_schema(connection: apsw.Connection) -> None:
+    found = connection.pragma("user_version")
+    if found > SCHEMA_VERSION:
+        raise StoreError(f"schema {found}", f"written by a later release; this one knows {SCHEMA_VERSION}")
+    if found == 0:
+        connection.execute(_SCHEMA)
+        connection.pragma("user_version", SCHEMA_VERSION)
+
+
+def _sync_folder(folder: Path, sync: Sync) -> None:
+    """Make the names of files just created in `folder` durable."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        sync(descriptor)
+    finally:
+        os.close(descriptor)
