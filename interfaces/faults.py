@@ -30,6 +30,7 @@ class Kind(enum.Enum):
     TOO_LARGE = "too-large"
     CONFLICT = "conflict"
     PRECONDITION = "precondition-failed"
+    KEY_REUSED = "key-reused"
     EXPIRED = "expired"
     REVOKED = "revoked"
     UNSUPPORTED = "unsupported"

@@ -133,6 +133,13 @@ class Handle(Protocol):
         """Release the handle; repeats do nothing."""
 
 
+class Content(Protocol):
+    """What `publish` reads a file from: an open file, or anything that reads like one."""
+
+    def read(self, size: int, /) -> bytes:
+        """Return the next bytes, up to `size`; nothing at the end."""
+
+
 class Workspace(Protocol):
     """One authority's view of one branch."""
 
@@ -155,6 +162,13 @@ class Workspace(Protocol):
 
     def create(self, parent: int, name: bytes, mode: int) -> tuple[Attributes, Handle]:
         """Make an empty file and open it for reading and writing. Raises `Kind.EXISTS`."""
+
+    def publish(self, parent: int, name: bytes, mode: int, content: Content) -> Attributes:
+        """Put a whole file under a name, replacing a file there, and return once it is on stable storage.
+
+        Every reader, also after a crash, sees the file before or the file after. Needs write on that path and nothing else;
+        `mode` counts only where there was no file. Raises `Kind.IS_A_DIRECTORY`.
+        """
 
     def make_special(self, parent: int, name: bytes, st_mode: int) -> Attributes:
         """Make a pipe or a socket (by the type bits of `st_mode`), or an empty file."""
@@ -247,7 +261,11 @@ class Control(Protocol):
         """Return every operation `call` knows: its method, path, parameters, request and response schema, and summary."""
 
     def events(self, caller: Caller, after: int) -> Iterator[Document]:
-        """Yield what happens after record `after`, waiting for more; ends when the daemon drains."""
+        """Yield what happens after record `after` (-1: from now on), waiting for more; ends when the daemon drains.
+
+        An event has ``sequence`` and ``kind``. While nothing happens an empty document comes at least once a second,
+        so that a door can notice that its client left.
+        """
 
     def ready(self) -> Document:
         """Return whether state is open and recovered, for ``/readyz``."""
