@@ -1,0 +1,268 @@
+"""Writing packs: many objects in one immutable file with its index, readable by any git.
+
+1. A pack exists from the rename of its index on, whole and on stable storage: pack and index are synced, renamed in that order, then
+   the directory is synced. A death at any step leaves ``tmp_`` files, or a pack without an index, which git ignores; recovery removes both.
+2. Objects are written as they come, never deltified, and never held: content may come in pieces, so a file of any size passes through.
+3. Level 1 compression, and none for content of a mebibyte or more or that does not shrink: the first write has to be fast, and a
+   repack compresses later.
+4. An object is written once a pack, however often it is added.
+5. A writer belongs to one thread.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import itertools
+import os
+import struct
+import tempfile
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import NamedTuple, Self
+
+from store.engines.git.objects import GitObject, Kind, object_header, object_id
+from store.engines.git.steps import step
+from store.errors import Corrupt
+
+Sync = Callable[[int], None]
+"""Brings what a descriptor wrote to stable storage, as `os.fsync`."""
+
+STORED_FROM = 1 << 20
+"""Content of this many bytes or more is not compressed on its first write."""
+
+FAR = 0x80000000
+"""Offsets from here on take eight bytes in an index; the bit marks them."""
+
+INDEX_MAGIC = b"\377tOc\0\0\0\2"
+TEMPORARY = "tmp_"
+
+_SAMPLE = 4096
+_PIECE = 1 << 20
+
+
+class _Written(NamedTuple):
+    oid: bytes
+    crc: int
+    offset: int
+
+
+class PackWriter:
+    """One pack being written. As a context manager it finishes at the end of the block and aborts on an exception."""
+
+    def __init__(self, folder: Path, *, sync: Sync = os.fsync) -> None:
+        """Begin a pack in `folder` (a repository's ``objects/pack``), which exists."""
+        self._folder = folder
+        self._sync = sync
+        self._path, self._file = _temporary(folder)
+        self._written: dict[bytes, _Written] = {}
+        self._offset = self._file.write(_pack_header(0))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if kind is None:
+            self.finish()
+        else:
+            self.abort()
+
+    def __contains__(self, oid: bytes) -> bool:
+        return oid in self._written
+
+    def __len__(self) -> int:
+        return len(self._written)
+
+    @property
+    def size(self) -> int:
+        """Return the bytes written so far."""
+        return self._offset
+
+    def add(self, item: GitObject) -> None:
+        """Write one object, whose identity is right."""
+        if item.oid not in self._written:
+            head = entry_header(item.kind, len(item.data))
+            self._append(item.oid, (head, zlib.compress(item.data, _level(item.data))))
+
+    def add_blob(self, data: bytes) -> bytes:
+        """Write a file's content and return its identity."""
+        oid = object_id(Kind.BLOB, data)
+        self.add(GitObject(oid, Kind.BLOB, data))
+        return oid
+
+    def add_stream(self, kind: Kind, size: int, pieces: Iterable[bytes]) -> bytes:
+        """Write an object of exactly `size` bytes as its pieces come, and return its identity.
+
+        Raises `Corrupt` when the pieces are more or fewer bytes; the pack is then as it was before.
+        """
+        start = self._offset
+        source = _Measured(object_header(kind, size), pieces)
+        packed = _squeeze(source, 0 if size >= STORED_FROM else 1)
+        crc = self._write(itertools.chain((entry_header(kind, size),), packed))
+        oid = source.digest.digest()
+        if source.length != size or oid in self._written:
+            self._rewind(start)
+        if source.length != size:
+            raise Corrupt("object", f"{source.length} bytes came where {size} were announced")
+        self._written.setdefault(oid, _Written(oid, crc, start))
+        return oid
+
+    def finish(self) -> str | None:
+        """Make the pack part of the repository, durably, and return its name; None, and no file, when nothing was added."""
+        if not self._written:
+            self.abort()
+            return None
+        digest = self._seal()
+        index = self._write_index(digest)
+        final = self._folder / f"pack-{digest.hex()}.pack"
+        step("pack: synced")
+        self._path.rename(final)
+        step("pack: named")
+        index.rename(final.with_suffix(".idx"))
+        step("pack: index named")
+        sync_folder(self._folder, self._sync)
+        return final.stem
+
+    def abort(self) -> None:
+        """Remove what was written. Repeats do nothing."""
+        self._file.close()
+        self._path.unlink(missing_ok=True)
+
+    def _append(self, oid: bytes, packed: Iterable[bytes]) -> None:
+        start = self._offset
+        self._written[oid] = _Written(oid, self._write(packed), start)
+
+    def _write(self, packed: Iterable[bytes]) -> int:
+        crc = 0
+        for piece in packed:
+            crc = zlib.crc32(piece, crc)
+            self._offset += self._file.write(piece)
+        return crc
+
+    def _rewind(self, offset: int) -> None:
+        self._file.seek(offset)
+        self._file.truncate()
+        self._offset = offset
+
+    def _seal(self) -> bytes:
+        self._file.seek(0)
+        self._file.write(_pack_header(len(self._written)))
+        self._file.seek(0)
+        digest = hashlib.file_digest(self._file, _sha1).digest()
+        self._file.write(digest)
+        _close_synced(self._file, self._sync)
+        return digest
+
+    def _write_index(self, pack_digest: bytes) -> Path:
+        path, file = _temporary(self._folder)
+        file.write(encode_index(sorted(self._written.values()), pack_digest))
+        _close_synced(file, self._sync)
+        return path
+
+
+def write_pack(folder: Path, objects: Iterable[GitObject], *, sync: Sync = os.fsync) -> str | None:
+    """Write objects as one durable pack and return its name; None when there are none."""
+    writer = PackWriter(folder, sync=sync)
+    try:
+        for item in objects:
+            writer.add(item)
+        return writer.finish()
+    finally:
+        writer.abort()
+
+
+def sync_folder(folder: Path, sync: Sync = os.fsync) -> None:
+    """Bring the names of a directory to stable storage."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        sync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def entry_header(kind: int, size: int) -> bytes:
+    """Return the bytes in front of one entry of a pack: kind and size, seven bits a byte."""
+    head = bytearray()
+    byte = (kind << 4) | (size & 15)
+    size >>= 4
+    while size:
+        head.append(byte | 0x80)
+        byte = size & 0x7F
+        size >>= 7
+    head.append(byte)
+    return bytes(head)
+
+
+def encode_index(entries: Iterable[tuple[bytes, int, int]], pack_digest: bytes) -> bytes:
+    """Return the index (version 2) of entries (identity, CRC, offset), which are ordered by identity."""
+    oids, crcs, offsets = (list(column) for column in zip(*entries, strict=True))
+    far = [offset for offset in offsets if offset >= FAR]
+    places = itertools.count(FAR)
+    near = [next(places) if offset >= FAR else offset for offset in offsets]
+    fan = [0] * 256
+    for oid in oids:
+        fan[oid[0]] += 1
+    parts = [
+        INDEX_MAGIC,
+        struct.pack(">256I", *itertools.accumulate(fan)),
+        b"".join(oids),
+        struct.pack(f">{len(crcs)}I", *crcs),
+        struct.pack(f">{len(near)}I", *near),
+        struct.pack(f">{len(far)}Q", *far),
+        pack_digest,
+    ]
+    body = b"".join(parts)
+    return body + _sha1(body).digest()
+
+
+class _Measured:
+    """Pieces passing through, hashed and counted."""
+
+    def __init__(self, header: bytes, pieces: Iterable[bytes]) -> None:
+        self.digest = _sha1(header)
+        self.length = 0
+        self._pieces = pieces
+
+    def __iter__(self) -> Iterator[bytes]:
+        for piece in self._pieces:
+            self.digest.update(piece)
+            self.length += len(piece)
+            yield piece
+
+
+def _squeeze(pieces: Iterable[bytes], level: int) -> Iterator[bytes]:
+    squeezer = zlib.compressobj(level)
+    for piece in pieces:
+        yield squeezer.compress(piece)
+    yield squeezer.flush()
+
+
+def _level(data: bytes) -> int:
+    if len(data) >= STORED_FROM:
+        return 0
+    if len(data) <= 2 * _SAMPLE:
+        return 1
+    sample = data[len(data) // 2 :][:_SAMPLE]
+    return 1 if len(zlib.compress(sample, 1)) < _SAMPLE * 15 // 16 else 0
+
+
+def _sha1(data: bytes = b"") -> hashlib._Hash:
+    return hashlib.sha1(data, usedforsecurity=False)
+
+
+def _pack_header(count: int) -> bytes:
+    return b"PACK" + struct.pack(">II", 2, count)
+
+
+def _temporary(folder: Path) -> tuple[Path, io.BufferedRandom]:
+    descriptor, name = tempfile.mkstemp(prefix=TEMPORARY, dir=folder)
+    os.fchmod(descriptor, 0o444)
+    return Path(name), io.BufferedRandom(io.FileIO(descriptor, "r+"), _PIECE)
+
+
+def _close_synced(file: io.BufferedRandom, sync: Sync) -> None:
+    file.flush()
+    sync(file.fileno())
+    file.close()
