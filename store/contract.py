@@ -44,6 +44,10 @@ Progress = Callable[[str, int, int], None]
 """Called with a stage, how much of it is done, and how much there is (0 when unknown)."""
 
 
+READING = Access()
+"""How `open` opens when nothing is said."""
+
+
 class Handle(Protocol):
     """An open file. Its node may be renamed or removed meanwhile; the handle stays good until closed."""
 
@@ -86,7 +90,7 @@ class Tree(Protocol):
     def readlink(self, node: NodeId) -> bytes:
         """Return the target of a symlink."""
 
-    def open(self, node: NodeId, access: Access = Access()) -> Handle:
+    def open(self, node: NodeId, access: Access = READING) -> Handle:
         """Open a file."""
 
     def path(self, node: NodeId) -> bytes:
@@ -117,8 +121,10 @@ class Working(Tree, Protocol):
     def rmdir(self, parent: NodeId, name: bytes) -> None:
         """Remove an empty directory. Raises `NotEmpty`."""
 
-    def rename(self, parent: NodeId, name: bytes, target: NodeId, target_name: bytes, *, replace: bool = True, exchange: bool = False) -> None:
-        """Move a name, whatever is below it, at once; replace what is there as rename(2) does, or refuse, or swap both.
+    def rename(
+        self, parent: NodeId, name: bytes, target: NodeId, target_name: bytes, *, replace: bool = True, exchange: bool = False
+    ) -> None:
+        """Move a name, whatever is below it, at once; replace what is there as POSIX says, or refuse, or swap both.
 
         Raises `Exists` (with `replace` false), `NotEmpty`, `IsADirectory`, `NotADirectory`, `IntoItself`, `InvalidName`.
         """
@@ -127,7 +133,10 @@ class Working(Tree, Protocol):
         """Change mode, owner, times or size and return the result."""
 
     def set_xattr(self, node: NodeId, name: bytes, value: bytes | None) -> None:
-        """Set or (None) remove one ``user.*`` attribute. Raises `NotFound` on removing a missing one, `NotPermitted` outside ``user.``, `TooLarge`."""
+        """Set or (None) remove one ``user.*`` attribute.
+
+        Raises `NotFound` on removing a missing one, `NotPermitted` outside ``user.``, `TooLarge`.
+        """
 
     def sync(self) -> None:
         """Return once every write that returned so far is on stable storage."""
@@ -187,7 +196,10 @@ class Engine(Protocol):
         """
 
     def resolve(self, text: str) -> CommitId:
-        """Return the commit that a branch, a snapshot, a full id or a unique id prefix of 7 or more digits stands for. Raises `NotFound`."""
+        """Return the commit that a branch, a snapshot, a full id or a unique prefix of 7 or more digits stands for.
+
+        Raises `NotFound`.
+        """
 
     def read_commit(self, commit: CommitId) -> Commit:
         """Return a commit. Raises `NotFound`."""

@@ -229,6 +229,10 @@ class Space:
     files: int = 0
 
 
+Reasons = Mapping[bytes, str]
+"""Paths, each with the reason it was passed over."""
+
+
 @dataclass(frozen=True, slots=True)
 class ImportReport:
     """What an import brought in and what it passed over, with the reason for each path passed over."""
@@ -236,7 +240,7 @@ class ImportReport:
     commit: CommitId
     files: int
     bytes: int
-    passed_over: Mapping[bytes, str] = field(default_factory=dict)
+    passed_over: Reasons = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
