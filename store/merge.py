@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple, TypeVar
 
 from store.moves import Grown, Moves, arrange_moves, tell_in_base_names
-from store.renames import NONE, Renames
+from store.renames import NONE, Renames, simplify_renames
 from store.trees import DIRECTORY, EMPTY, Draft, Listing, Part, ReadTree, TreeEntry, WriteTree, is_directory, join_path
 
 MergeContent = Callable[[bytes, TreeEntry | None, TreeEntry, TreeEntry], TreeEntry | None]
@@ -34,10 +34,15 @@ class MergeConflict(NamedTuple):
 
 
 class MergedTree(NamedTuple):
-    """The root of the merged tree, or None and the conflicts, ordered by path."""
+    """The root of the merged tree, or None and the conflicts, ordered by path.
+
+    The renames lead from the merged tree's paths to those of each side; recorded with the merge, they let the next one follow.
+    """
 
     root: bytes | None
     conflicts: tuple[MergeConflict, ...] = ()
+    renames_from_ours: Renames = NONE
+    renames_from_theirs: Renames = NONE
 
 
 def merge_trees(
@@ -51,18 +56,20 @@ def merge_trees(
     renames_theirs: Renames = NONE,
 ) -> MergedTree:
     """Merge two root directories that grew from `base` (None: nothing in common); renames lead from a side's path to the base's."""
-    if theirs in (ours, base):
-        return MergedTree(ours)
+    if theirs == base:
+        return MergedTree(ours, renames_from_theirs=renames_ours)
     if ours == base:
-        return MergedTree(theirs)
+        return MergedTree(theirs, renames_from_ours=renames_theirs)
+    if ours == theirs:
+        return MergedTree(ours)
     merge = _Merge(_Scratch(read), merge_content)
     if renames_ours or renames_theirs:
-        root = _merge_renamed(merge, base, (ours, renames_ours), (theirs, renames_theirs))
+        root, from_ours, from_theirs = _merge_renamed(merge, base, (ours, renames_ours), (theirs, renames_theirs))
     else:
-        root = merge.directories(b"", base, ours, theirs)
+        root, from_ours, from_theirs = merge.directories(b"", base, ours, theirs), NONE, NONE
     if merge.conflicts:
         return MergedTree(None, tuple(sorted(merge.conflicts, key=lambda conflict: (conflict.path, conflict.why))))
-    return MergedTree(merge.scratch.persist(root, write))
+    return MergedTree(merge.scratch.persist(root, write), (), from_ours, from_theirs)
 
 
 class _Scratch:
@@ -232,8 +239,10 @@ def _undecided(
                 yield name, before, now, None
 
 
-def _merge_renamed(merge: _Merge, base: bytes | None, ours: tuple[bytes, Renames], theirs: tuple[bytes, Renames]) -> bytes:
-    """Merge with renames, as rule 3 says, and return the scratch root."""
+def _merge_renamed(
+    merge: _Merge, base: bytes | None, ours: tuple[bytes, Renames], theirs: tuple[bytes, Renames]
+) -> tuple[bytes, Renames, Renames]:
+    """Merge with renames, as rule 3 says, and return the scratch root with the renames from each side."""
     scratch = merge.scratch
     mine = tell_in_base_names(scratch.read, scratch.write, base, *ours, b"ours")
     other = tell_in_base_names(scratch.read, scratch.write, base, *theirs, b"theirs")
@@ -241,7 +250,9 @@ def _merge_renamed(merge: _Merge, base: bytes | None, ours: tuple[bytes, Renames
     merge.locate = moves.locate
     _refuse_crossed(merge, base, moves, mine, other)
     root = merge.directories(b"", base, mine.root, other.root)
-    return _apply_moves(merge, root, moves)
+    known = mine.renamed | other.renamed
+    from_ours, from_theirs = (simplify_renames({moves.locate(origin): side.locate(origin) for origin in known}) for side in (mine, other))
+    return _apply_moves(merge, root, moves), from_ours, from_theirs
 
 
 def _refuse_crossed(merge: _Merge, base: bytes | None, moves: Moves, ours: Grown, theirs: Grown) -> None:

@@ -38,6 +38,10 @@ class Grown:
     renamed: frozenset[bytes]
     hollow: frozenset[bytes]
 
+    def locate(self, origin: bytes) -> bytes:
+        """Return the path that an origin has on this side."""
+        return _climb(self.places, origin)
+
 
 @dataclass(frozen=True, slots=True)
 class Moves:
@@ -132,7 +136,7 @@ def arrange_moves(ours: Grown, theirs: Grown) -> Moves:
         places,
         frozenset(ours.places),
         ours.hollow | theirs.hollow,
-        tuple((origin, _climb(ours.places, origin), _climb(theirs.places, origin)) for origin in sorted(split)),
+        tuple((origin, ours.locate(origin), theirs.locate(origin)) for origin in sorted(split)),
         tuple(circular),
     )
 

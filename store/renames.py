@@ -49,10 +49,11 @@ def compose_renames(first: Renames, then: Renames) -> dict[bytes, bytes]:
     moved_on = invert_renames(then)
     composed = {translate_path(moved_on, middle): old for middle, old in first.items()}
     composed.update({new: translate_path(first, middle) for new, middle in then.items()})
-    return _drop_redundant(composed)
+    return simplify_renames(composed)
 
 
-def _drop_redundant(renames: Renames) -> dict[bytes, bytes]:
+def simplify_renames(renames: Renames) -> dict[bytes, bytes]:
+    """Return the fewest pairs that say the same: none for what a directory's pair, or none at all, says already."""
     kept: dict[bytes, bytes] = {}
     for new in sorted(renames):
         directory, name = split_path(new)

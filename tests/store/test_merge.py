@@ -6,7 +6,9 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from store.diff import diff_trees
 from store.merge import MergedTree, merge_trees
+from store.renames import compose_renames
 from store.trees import DIRECTORY, EXECUTABLE, FILE, SYMLINK, TreeEntry
 from tests.store.forest import Forest, Spec, specs
 
@@ -271,8 +273,8 @@ def test_claimed_renames_of_what_is_not_there_are_additions_and_deletions() -> N
 class Grower:
     """A side that grows from a base by random work, recording renames as they happen; every write has content of its own."""
 
-    def __init__(self, label: bytes, tree: Spec) -> None:
-        self.label, self.tree, self.count = label, tree, 0
+    def __init__(self, label: bytes, tree: Spec, stem: bytes = b"r") -> None:
+        self.label, self.tree, self.stem, self.count = label, tree, stem, 0
         self.renames: dict[bytes, bytes] = {}
 
     def paths(self, tree: Spec | None = None, prefix: bytes = b"") -> list[bytes]:
@@ -313,9 +315,7 @@ class Grower:
             )
 
     def rename(self, path: bytes, folder: bytes) -> None:
-        from store.renames import compose_renames
-
-        target = folder + b"r%d" % self.count
+        target = folder + b"%s%d" % (self.stem, self.count)
         if (folder + b"/").startswith(path + b"/"):
             return
         part = self.folder(path).pop(path.split(b"/")[-1])
@@ -375,3 +375,34 @@ def test_a_merged_directory_entry_is_a_directory() -> None:
     merged = case.merge()
     assert merged.root is not None
     assert case.forest.read(merged.root)[b"d"].mode == DIRECTORY
+
+
+def test_a_merge_tells_what_it_renamed_on_each_side() -> None:
+    case = Case({b"d": {b"x": b"0"}, b"f": b"1"}, {b"e": {b"x": b"0"}, b"f": b"1"}, {b"d": {b"x": b"0"}, b"g": b"1"})
+    merged = case.merge({b"e": b"d"}, {b"g": b"f"})
+    assert merged.renames_from_ours == {b"g": b"f"}
+    assert merged.renames_from_theirs == {b"e": b"d"}
+
+
+def test_a_side_that_did_nothing_takes_over_the_others_renames() -> None:
+    case = Case({b"f": b"1"}, {b"f": b"1"}, {b"g": b"1"})
+    assert case.merge(theirs={b"g": b"f"}).renames_from_ours == {b"g": b"f"}
+    assert Case({b"f": b"1"}, {b"g": b"1"}, {b"f": b"1"}).merge({b"g": b"f"}).renames_from_theirs == {b"g": b"f"}
+
+
+@given(st.data(), st.integers(0, 5), st.integers(0, 5))
+@settings(max_examples=300, deadline=None)
+def test_the_renames_of_a_merge_account_for_everything_it_moved(draw: st.DataObject, mine: int, other: int) -> None:
+    ours, theirs = Grower(b"o", copy(BASE), b"left"), Grower(b"t", copy(BASE), b"right")
+    for _ in range(mine):
+        ours.work(draw)
+    for _ in range(other):
+        theirs.work(draw)
+    case = Case(BASE, ours.tree, theirs.tree)
+    merged = case.merge(ours.renames, theirs.renames)
+    if merged.root is None:
+        return
+    kept = set(case.forest.files(merged.root).values())
+    for renames, side in ((merged.renames_from_ours, case.ours), (merged.renames_from_theirs, case.theirs)):
+        deleted = {each.old.content for each in diff_trees(case.forest.read, side, merged.root, renames) if each.new is None and each.old}
+        assert not deleted & kept
