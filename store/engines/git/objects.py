@@ -12,6 +12,7 @@ from __future__ import annotations
 import enum
 import hashlib
 import re
+import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -19,7 +20,7 @@ from typing import NamedTuple
 from store import trailers
 from store.errors import Corrupt
 from store.model import Commit, CommitId, ContentId, Note
-from store.trees import DIRECTORY, Listing, TreeEntry
+from store.trees import DIRECTORY, EXECUTABLE, FILE, SYMLINK, Listing, TreeEntry
 
 GITLINK = 0o160000
 """A submodule: only imported trees hold one, and they keep it; its content is not here."""
@@ -28,6 +29,7 @@ ID_LENGTH = 20
 DOMAIN = "agent-nas.invalid"
 """The part after the ``@`` of the addresses in commits made here; reserved, so it can never be somebody's mailbox."""
 
+_MODES = {b"%o" % mode: mode for mode in (DIRECTORY, FILE, EXECUTABLE, SYMLINK, GITLINK)}
 _COMMITTER = f"Agent NAS <nas@{DOMAIN}>"
 _SIGNATURE = re.compile(rb"^(?P<who>.*>) (?P<when>-?\d+)(?: [+-]\d+)?$")
 _UNSAFE = re.compile(r"[\x00-\x20<>\x7f]+")
@@ -89,7 +91,7 @@ EMPTY_TREE = object_id(Kind.TREE, b"")
 
 
 def parse_tree(data: bytes) -> dict[bytes, TreeEntry]:
-    """Return the entries of a tree object by name, in git's order. Raises `Corrupt`."""
+    """Return the entries of a tree object by name, in git's order; odd file modes of old tools become one of the two. Raises `Corrupt`."""
     entries: dict[bytes, TreeEntry] = {}
     find, position, end = data.find, 0, len(data)
     while position < end:
@@ -98,7 +100,8 @@ def parse_tree(data: bytes) -> dict[bytes, TreeEntry]:
         after = zero + 1 + ID_LENGTH
         if space <= position or zero <= space + 1 or after > end:
             raise Corrupt("tree", "an entry is cut short")
-        entries[data[space + 1 : zero]] = TreeEntry(_parse_mode(data[position:space]), data[zero + 1 : after])
+        digits = data[position:space]
+        entries[data[space + 1 : zero]] = TreeEntry(_MODES.get(digits) or _parse_mode(digits), data[zero + 1 : after])
         position = after
     return entries
 
@@ -164,9 +167,12 @@ def parse_signature(line: bytes) -> tuple[str, int]:
 
 def _parse_mode(digits: bytes) -> int:
     try:
-        return int(digits, 8)
+        mode = int(digits, 8)
     except ValueError:
         raise Corrupt("tree", "a mode is not octal") from None
+    if not stat.S_ISREG(mode):
+        return mode
+    return EXECUTABLE if mode & stat.S_IXUSR else FILE
 
 
 def _take(lines: list[bytes], key: bytes) -> bytes:

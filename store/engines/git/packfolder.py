@@ -63,6 +63,16 @@ class PackFolder:
             return self._stream_deltified(oid)
         return _verified(oid, entry.kind, entry.size, _inflate(entry.pack, entry.start))
 
+    def find_prefix(self, digits: str) -> set[bytes]:
+        """Return the objects in packs whose identity starts with these hexadecimal digits."""
+        self.refresh()
+        return {oid for pack in tuple(self._packs.values()) for oid in pack.matching(digits)}
+
+    def close(self) -> None:
+        """Forget the packs; streams that are running end as usual."""
+        with self._lock:
+            self._packs, self._seen = {}, -1
+
     def refresh(self) -> bool:
         """Read the folder again if it changed, and tell whether it had."""
         with self._lock:
@@ -98,11 +108,23 @@ class _Pack:
 
     def offset(self, oid: bytes) -> int | None:
         """Return where the object's entry begins, or None."""
-        low = self._fan[oid[0] - 1] if oid[0] else 0
-        place = bisect_left(range(self._fan[oid[0]]), oid, lo=low, key=self._oid)
+        place = self._place(oid)
         if place == self._fan[oid[0]] or self._oid(place) != oid:
             return None
         return self._offset(place)
+
+    def matching(self, digits: str) -> Iterator[bytes]:
+        """Yield the identities that start with hexadecimal digits."""
+        first = bytes.fromhex(digits.ljust(2 * ID_LENGTH, "0"))
+        for place in range(self._place(first), self._fan[255]):
+            oid = self._oid(place)
+            if not oid.hex().startswith(digits):
+                return
+            yield oid
+
+    def _place(self, oid: bytes) -> int:
+        low = self._fan[oid[0] - 1] if oid[0] else 0
+        return bisect_left(range(self._fan[oid[0]]), oid, lo=low, key=self._oid)
 
     def _oid(self, place: int) -> bytes:
         start = _TABLES + place * ID_LENGTH

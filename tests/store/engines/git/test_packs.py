@@ -153,6 +153,15 @@ def test_every_object_is_found_where_it_was_put(tmp_path: Path, datas: list[byte
     assert packs.find(absent) is None
 
 
+def test_identities_are_found_by_their_first_digits(repository: Path) -> None:
+    blobs = [make_object(Kind.BLOB, b"%d" % at) for at in range(2000)]
+    write_pack(folder(repository), blobs[:1000])
+    write_pack(folder(repository), blobs[500:])
+    packs = PackFolder(repository)
+    for digits in ("", "0", "7", "ff", "abc", blobs[3].oid.hex()[:9], blobs[3].oid.hex(), "f" * 40):
+        assert packs.find_prefix(digits) == {blob.oid for blob in blobs if blob.oid.hex().startswith(digits)}
+
+
 def test_deltified_objects_stream_through_git_and_removed_packs_are_forgotten(repository: Path) -> None:
     base = random.Random(3).randbytes(20_000)
     first, second = make_object(Kind.BLOB, base), make_object(Kind.BLOB, base + b"and a little more")
