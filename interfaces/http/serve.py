@@ -1,0 +1,141 @@
+"""The server: the door on a loopback port and on a Unix socket, in a thread of its own.
+
+1. The sockets are bound when `HttpServer` is made, so "address in use" is an error of the caller and not of a thread.
+2. The Unix socket belongs to its owner alone from the moment it exists; a stale one is replaced, a live one never.
+3. Signals belong to the daemon: it calls `drain`, which refuses further connections, ends event streams and lets requests finish.
+4. `start`, `wait_started` and `drain` are for the daemon's thread; everything else happens on the server's event loop.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import threading
+from pathlib import Path
+
+import uvicorn
+
+from interfaces.http.app import Door
+from interfaces.http.limits import Limits
+from interfaces.http.protocol import limited_protocol
+
+_BACKLOG = 512
+
+
+class HttpServer:
+    """A running door."""
+
+    def __init__(self, door: Door, *, host: str, port: int, socket_path: Path, limits: Limits | None = None) -> None:
+        """Bind both sockets; `port` 0 takes a free one. Raises `OSError` when one is in use."""
+        limits = limits or Limits()
+        self._door = door
+        self._socket_path = socket_path
+        self._sockets = _bind_both(host, port, socket_path)
+        self.port: int = self._sockets[0].getsockname()[1]
+        self._started = threading.Event()
+        self._server = _Announcing(_configure(door, limits), self._started)
+        self._thread = threading.Thread(target=self._serve, name="http-server", daemon=True)
+
+    def start(self) -> None:
+        """Begin to serve."""
+        self._thread.start()
+
+    def wait_started(self, timeout: float) -> bool:
+        """Wait until requests are answered, at most `timeout` seconds; tell whether they are."""
+        return self._started.wait(timeout)
+
+    def drain(self, timeout: float) -> bool:
+        """Stop: finish what is under way, at most about `timeout` seconds; tell whether all of it ended. Repeats do nothing."""
+        self._door.drain()
+        self._server.config.timeout_graceful_shutdown = max(1, round(timeout))
+        self._server.should_exit = True
+        if self._thread.ident is not None:
+            self._thread.join(timeout + 2.0)
+        for bound in self._sockets:
+            bound.close()
+        with contextlib.suppress(FileNotFoundError):
+            self._socket_path.unlink()
+        self._door.close()
+        return not self._thread.is_alive()
+
+    def _serve(self) -> None:
+        self._server.run(self._sockets)
+
+
+class _Announcing(uvicorn.Server):
+    """A server that says when it listens."""
+
+    def __init__(self, config: uvicorn.Config, started: threading.Event) -> None:
+        super().__init__(config)
+        self._announce = started
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._announce.set()
+
+
+def _configure(door: Door, limits: Limits) -> uvicorn.Config:
+    return uvicorn.Config(
+        door,
+        http=limited_protocol(limits),
+        loop="uvloop",
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        limit_concurrency=limits.connections,
+        backlog=_BACKLOG,
+        timeout_keep_alive=75,
+    )
+
+
+def _bind_both(host: str, port: int, path: Path) -> list[socket.socket]:
+    first = _bind_port(host, port)
+    try:
+        return [first, _bind_path(path)]
+    except OSError:
+        first.close()
+        raise
+
+
+def _bind_port(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    bound = socket.socket(family, socket.SOCK_STREAM)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    return _bound(bound, (host, port))
+
+
+def _bind_path(path: Path) -> socket.socket:
+    _remove_stale(path)
+    bound = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    # The file gets its mode from bind itself: between bind and a later chmod anybody could connect.
+    previous = os.umask(0o177)
+    try:
+        return _bound(bound, str(path))
+    finally:
+        os.umask(previous)
+
+
+def _bound(bound: socket.socket, address: tuple[str, int] | str) -> socket.socket:
+    try:
+        bound.bind(address)
+    except OSError:
+        bound.close()
+        raise
+    return bound
+
+
+def _remove_stale(path: Path) -> None:
+    """Remove a socket nobody listens on. Raises `OSError` when somebody does, or when the path is something else."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        try:
+            probe.connect(str(path))
+        except FileNotFoundError:
+            return
+        except ConnectionRefusedError:
+            path.unlink()
+            return
+    raise OSError(98, "another process serves this socket", str(path))
