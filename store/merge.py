@@ -137,11 +137,10 @@ class _Merge:
             return theirs
         known = len(self.conflicts)
         leaf = self._leaf(path, _leaf(base), _leaf(ours), _leaf(theirs))
-        refused = len(self.conflicts) > known
         directory = self._directory(path, _content(base), _content(ours), _content(theirs))
         if leaf is None or directory is None:
             return leaf if directory is None else directory
-        if not refused:
+        if len(self.conflicts) == known:
             self.refuse(path, base, ours, theirs, "one side has a file here, the other a directory")
         return ours
 

@@ -67,7 +67,7 @@ def combine_leaf(base: TreeEntry | None, ours: TreeEntry | None, theirs: TreeEnt
 
 
 @given(specs, specs, specs)
-@settings(max_examples=400)
+@settings(max_examples=300)
 def test_a_merge_without_renames_is_the_three_way_choice_of_every_path(one: Spec, two: Spec, three: Spec) -> None:
     case = Case(one, two, three)
     forest = case.forest
@@ -331,7 +331,7 @@ BASE: Spec = {b"a": {b"x": b"ax", b"y": b"ay", b"s": {b"z": b"asz"}}, b"b": {b"x
 
 
 @given(st.data(), st.integers(0, 5), st.integers(0, 5))
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=250, deadline=None)
 def test_with_any_renames_every_content_is_kept_or_deleted_as_a_side_said_or_there_is_a_conflict(
     draw: st.DataObject, mine: int, other: int
 ) -> None:
@@ -356,7 +356,7 @@ def test_with_any_renames_every_content_is_kept_or_deleted_as_a_side_said_or_the
 
 
 @given(st.data(), st.integers(0, 6))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=250, deadline=None)
 def test_a_side_that_only_edits_in_place_never_undoes_the_other_sides_names(draw: st.DataObject, steps: int) -> None:
     ours = Grower(b"o", copy(BASE))
     for _ in range(steps):
@@ -391,7 +391,7 @@ def test_a_side_that_did_nothing_takes_over_the_others_renames() -> None:
 
 
 @given(st.data(), st.integers(0, 5), st.integers(0, 5))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=250, deadline=None)
 def test_the_renames_of_a_merge_account_for_everything_it_moved(draw: st.DataObject, mine: int, other: int) -> None:
     ours, theirs = Grower(b"o", copy(BASE), b"left"), Grower(b"t", copy(BASE), b"right")
     for _ in range(mine):
