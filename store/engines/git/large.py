@@ -115,12 +115,7 @@ class LargeStore:
 
     def reassemble(self, pointer: Pointer, target: int) -> None:
         """Write a large file's content into an empty file, leaving chunks of zeros as holes. Raises `Corrupt`."""
-        offset = 0
-        for piece in self.stream(pointer):
-            if piece.count(0) != len(piece):
-                write_whole(target, piece, offset)
-            offset += len(piece)
-        os.ftruncate(target, offset)
+        write_pieces(target, self.stream(pointer))
 
     def holds(self, pointer: Pointer) -> bool:
         """Tell whether the content of a pointer is here."""
@@ -214,8 +209,18 @@ class LargeStore:
             os.close(descriptor)
 
 
-def write_whole(descriptor: int, data: bytes, offset: int) -> None:
-    """Write all of `data` at `offset`. Raises `OSError` as the disk does."""
+def write_pieces(descriptor: int, pieces: Iterable[bytes]) -> int:
+    """Write pieces one after the other into an empty file, leaving those of zeros as holes, and return the length. Raises `OSError`."""
+    offset = 0
+    for piece in pieces:
+        if piece.count(0) != len(piece):
+            _write_whole(descriptor, piece, offset)
+        offset += len(piece)
+    os.ftruncate(descriptor, offset)
+    return offset
+
+
+def _write_whole(descriptor: int, data: bytes, offset: int) -> None:
     view = memoryview(data)
     while view:
         done = os.pwrite(descriptor, view, offset)
