@@ -48,6 +48,13 @@ READING = Access()
 """How `open` opens when nothing is said."""
 
 
+class Content(Protocol):
+    """What `Working.place` reads a file from."""
+
+    def read(self, size: int, /) -> bytes:
+        """Return the next bytes, up to `size`; nothing at the end."""
+
+
 class Handle(Protocol):
     """An open file. Its node may be renamed or removed meanwhile; the handle stays good until closed."""
 
@@ -105,6 +112,13 @@ class Working(Tree, Protocol):
 
     def create(self, parent: NodeId, name: bytes, mode: int, kind: EntryKind = EntryKind.FILE) -> Attributes:
         """Make an empty file, pipe or socket. Raises `Exists`, `InvalidName`, `NoSpace`."""
+
+    def place(self, parent: NodeId, name: bytes, mode: int, content: Content) -> Attributes:
+        """Make `name` stand for a file with all of `content`, at once, replacing a file or symlink there as a rename over it would.
+
+        Durable when it returns; a crash leaves the former file or the whole new one, and no other name. The file that was
+        there passes on its mode and attributes; `mode` counts where there was none. Raises `IsADirectory`, `InvalidName`, `NoSpace`.
+        """
 
     def mkdir(self, parent: NodeId, name: bytes, mode: int) -> Attributes:
         """Make an empty directory; commits keep it even while empty. Raises `Exists`, `InvalidName`."""
