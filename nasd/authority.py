@@ -1,0 +1,199 @@
+"""What one caller may do on one branch: facts gathered, decided purely, cached under an epoch.
+
+1. `Authority` never decides by itself: it gathers facts, asks `trust.policy.decide` and keeps the answer until the epoch moves.
+2. The epoch moves when a lease, the policy, a gate, a principal or a token changes, in any process; time is read anew on
+   every call, so that a lease ends in the middle of an open mount.
+3. Denials are counted into a bounded accumulator; `flush` writes them to the record.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+
+from interfaces.faults import Fault, Kind
+from nasd.acts import Clock
+from nasd.faults import refusal
+from nasd.paths import render_path
+from trust.cache import DecisionCache
+from trust.denials import Denials
+from trust.leases import state_of
+from trust.model import (
+    Action,
+    BudgetKind,
+    ChangeFacts,
+    Decision,
+    Effect,
+    Epoch,
+    Facts,
+    GateId,
+    Identity,
+    LeaseState,
+    PrincipalName,
+    Scope,
+)
+from trust.policy import CompiledPolicy, PathSet, compile_policy, decide, path_set
+from trust.service import Trust
+
+
+def gather(
+    identity: Identity,
+    action: Action,
+    now: int,
+    *,
+    path: bytes | None = None,
+    protected: bool = False,
+    left: Mapping[BudgetKind, int] | None = None,
+    needs: Mapping[BudgetKind, int] | None = None,
+    change: ChangeFacts | None = None,
+    request: Scope | None = None,
+    gate: GateId | None = None,
+    on_behalf_of: PrincipalName | None = None,
+) -> Facts:
+    """Return the facts of one question, with nothing missing; `on_behalf_of` defaults to whom the lease is for."""
+    lease = identity.lease
+    if on_behalf_of is None:
+        on_behalf_of = lease.on_behalf_of if lease else PrincipalName("")
+    return Facts(
+        now=now,
+        principal=identity.principal.name,
+        kind=identity.principal.kind,
+        roles=identity.roles,
+        on_behalf_of=on_behalf_of,
+        action=action,
+        path=path,
+        lease=lease.scope if lease else None,
+        lease_state=state_of(lease, now) if lease else None,
+        left=left or {},
+        needs=needs or {},
+        protected=protected,
+        change=change,
+        request=request,
+        gate=gate,
+        disabled=identity.principal.disabled,
+    )
+
+
+class Policies:
+    """The policy in force, compiled once per adopted text. Any thread may call."""
+
+    def __init__(self, trust: Trust) -> None:
+        """Read from `trust` when first asked."""
+        self._trust = trust
+        self._hash = ""
+        self._compiled: CompiledPolicy | None = None
+        self._lock = threading.Lock()
+
+    def current(self) -> CompiledPolicy:
+        """Return the compiled policy; compiles when another text was adopted. Raises `trust.errors.PolicyInvalid`."""
+        text, source, digest = self._trust.adopted_policy()
+        with self._lock:
+            if self._compiled is None or digest != self._hash:
+                self._compiled, self._hash = compile_policy(text, source), digest
+            return self._compiled
+
+
+class Authority:
+    """The rights of one identity on one branch. Any thread may call."""
+
+    def __init__(self, trust: Trust, policies: Policies, clock: Clock, identity: Identity, *, protected: bool) -> None:
+        """Speak for `identity` (with its lease, when it has one); `protected` tells whether the branch moves only by merges."""
+        self._trust = trust
+        self._policies = policies
+        self._clock = clock
+        self._protected = protected
+        self._cache = DecisionCache()
+        self._denials = Denials()
+        self._epoch: Epoch | None = None
+        self.identity = identity
+        self._policy = policies.current()
+        self._subject = identity.lease.id if identity.lease else identity.principal.name
+        self._refresh()
+
+    @property
+    def policy(self) -> CompiledPolicy:
+        """Return the policy in force."""
+        self._refresh()
+        return self._policy
+
+    def check(self) -> None:
+        """Raise the fault of an authority that ended: `Kind.EXPIRED`, `Kind.REVOKED`, `Kind.DENIED` for a disabled principal."""
+        self._refresh()
+        lease = self.identity.lease
+        if self.identity.principal.disabled:
+            raise Fault(Kind.DENIED, f"{self.identity.principal.name} is disabled", hint="ask the owner")
+        if lease is None:
+            return
+        state = state_of(lease, int(self._clock()))
+        if state is LeaseState.REVOKED:
+            raise Fault(Kind.REVOKED, f"lease {lease.id} was revoked: {lease.reason or 'no reason given'}", hint="ask the owner")
+        if state is LeaseState.EXPIRED:
+            raise Fault(Kind.EXPIRED, f"lease {lease.id} has expired", hint="start another run, or ask the owner for a longer lease")
+        if state is LeaseState.PENDING:
+            raise Fault(Kind.DENIED, f"lease {lease.id} is not valid yet", hint="wait until its first second")
+
+    def decide(self, action: Action, directory: bytes, name: bytes | None) -> Decision:
+        """Return the decision about a name in a directory (None: about the directory itself)."""
+        self._refresh()
+        path = directory if name is None else directory + b"/" + name if directory else name
+        cached = self._cache.get(self._subject, action, directory, path)
+        lease = self.identity.lease
+        if cached is not None and (lease is None or lease.scope.not_before <= self._clock() < lease.scope.expires):
+            return cached
+        decision = decide(self._policy, gather(self.identity, action, int(self._clock()), path=path, protected=self._protected))
+        self._cache.put(self._subject, action, directory, path, decision, uniform=name is not None and self._uniform(action, directory))
+        return decision
+
+    def allows(self, action: Action, directory: bytes, name: bytes | None) -> bool:
+        """Tell whether the action would be allowed, without counting a denial."""
+        return self.decide(action, directory, name).effect is Effect.ALLOW
+
+    def demand(self, action: Action, directory: bytes, name: bytes | None) -> None:
+        """Return when the action is allowed. Raises the fault of the decision otherwise and counts the denial."""
+        decision = self.decide(action, directory, name)
+        if decision.effect is Effect.ALLOW:
+            return
+        path = directory if name is None else directory + b"/" + name if directory else name
+        self._denials.add(self._subject, action, path, decision.rule, int(self._clock()))
+        raise refusal(decision, f"{action.value} {render_path(path)}")
+
+    def sees(self, directory: bytes, name: bytes | None, *, is_directory: bool) -> bool:
+        """Tell whether a name exists for this caller: it may be listed, or something below it may."""
+        if self.allows(Action.LIST, directory, name):
+            return True
+        path = directory if name is None else directory + b"/" + name if directory else name
+        return is_directory and self._leads_somewhere(path)
+
+    def sees_all(self, directory: bytes) -> bool:
+        """Tell whether every name that is or could be directly in the directory is visible, so that a listing needs no filter."""
+        return self._uniform(Action.LIST, directory) and self.allows(Action.LIST, directory, b"\x00")
+
+    def covers_all_below(self, action: Action, directory: bytes) -> bool:
+        """Tell whether the action is allowed on everything that is or could be below the directory."""
+        same = self._policy.uniform_subtree(action, directory) and self._scope().uniform_subtree(directory)
+        return same and self.allows(action, directory, b"\x00")
+
+    def flush(self) -> None:
+        """Write the denials counted so far to the record."""
+        for body in self._denials.take(int(self._clock())):
+            self._trust.state("denied", self.identity, body, int(self._clock()))
+
+    def _scope(self) -> PathSet:
+        return path_set(self.identity.lease.scope.paths if self.identity.lease else ("**",))
+
+    def _uniform(self, action: Action, directory: bytes) -> bool:
+        return self._policy.uniform_below(action, directory) and self._scope().uniform_below(directory)
+
+    def _leads_somewhere(self, path: bytes) -> bool:
+        return self._scope().may_match_below(path) and self._policy.may_grant_below(Action.LIST, path)
+
+    def _refresh(self) -> None:
+        epoch = self._trust.epoch()
+        if epoch == self._epoch:
+            return
+        self._policy = self._policies.current()
+        principal = self._trust.principal(self.identity.principal.name)
+        lease = self._trust.lease(self.identity.lease.id) if self.identity.lease else None
+        self.identity = Identity(principal, self._policy.roles_of(principal.name), self.identity.token, lease)
+        self._cache.clear()
+        self._epoch = epoch

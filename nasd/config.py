@@ -1,0 +1,178 @@
+"""Settings: the only reader of the environment and of configuration files.
+
+1. A flag wins over the environment (``NAS_…``), the environment over the file, the file over the default.
+2. The file is TOML: ``$NAS_CONFIG``, else ``$XDG_CONFIG_HOME/agent-nas/nas.toml``, else ``/etc/agent-nas/nas.toml``.
+3. An unknown key is an error that suggests the nearest known one. A secret is never a setting.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from nasd.durations import parse_duration
+from nasd.errors import Misconfigured
+
+DEFAULT_LISTEN = "127.0.0.1:8420"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Everything that can be set. Durations are in seconds, sizes in bytes."""
+
+    home: Path
+    listen: str = DEFAULT_LISTEN
+    quiet_delay: float = 2.0
+    branch_ttl: float = 14 * 86400
+    trash_period: float = 7 * 86400
+    check_timeout: float = 300.0
+    allow_other: bool = False
+    log_level: str = "info"
+
+    @property
+    def store(self) -> Path:
+        """Return the folder of trees, branches and content."""
+        return self.home / "store"
+
+    @property
+    def trust(self) -> Path:
+        """Return the folder of the trust database and its keys."""
+        return self.home / "trust"
+
+    @property
+    def run(self) -> Path:
+        """Return the folder of sockets, locks and process ids; it can be deleted while nothing runs."""
+        return self.home / "run"
+
+    @property
+    def log(self) -> Path:
+        """Return the folder of log files."""
+        return self.home / "log"
+
+    @property
+    def socket(self) -> Path:
+        """Return the Unix socket of the API."""
+        return self.run / "nasd.sock"
+
+    @property
+    def owner_token_file(self) -> Path:
+        """Return the file with the owner's own token, readable by nobody else."""
+        return self.home / "owner.token"
+
+
+_DURATIONS = frozenset({"quiet_delay", "branch_ttl", "trash_period", "check_timeout"})
+_KNOWN = tuple(field.name for field in fields(Settings))
+
+
+def read_settings(environ: Mapping[str, str], flags: Mapping[str, Any] | None = None) -> Settings:
+    """Return the settings in force.
+
+    `flags` holds what the command line said; None values count as not said. Raises `Misconfigured` for a file that
+    cannot be read, an unknown key or a value of the wrong form.
+    """
+    values: dict[str, Any] = {}
+    values.update(_from_file(_config_file(environ)))
+    values.update({name: environ[_variable(name)] for name in _KNOWN if _variable(name) in environ})
+    values.update({name: value for name, value in (flags or {}).items() if value is not None})
+    values.setdefault("home", _default_home(environ))
+    return Settings(**{name: _checked(name, value) for name, value in values.items()})
+
+
+def secret_of(environ: Mapping[str, str], settings: Settings) -> str | None:
+    """Return the secret to present to the daemon: a lease, a token, or the owner's own; None when there is none.
+
+    ``NAS_LEASE_FILE`` and ``NAS_TOKEN_FILE`` name files; ``NAS_LEASE`` and ``NAS_TOKEN`` hold the secret itself.
+    """
+    for variable in ("NAS_LEASE", "NAS_TOKEN"):
+        if secret := environ.get(variable):
+            return secret.strip()
+        if path := environ.get(variable + "_FILE"):
+            return _read_secret(Path(path))
+    if settings.owner_token_file.exists():
+        return _read_secret(settings.owner_token_file)
+    return None
+
+
+def _read_secret(path: Path) -> str:
+    try:
+        return path.read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise Misconfigured(f"cannot read the secret in {path}: {error}", hint="name a readable file that holds one secret") from error
+
+
+def _variable(name: str) -> str:
+    return "NAS_" + name.upper()
+
+
+def _default_home(environ: Mapping[str, str]) -> Path:
+    if os.geteuid() == 0:
+        return Path("/var/lib/nas")
+    data = environ.get("XDG_DATA_HOME") or str(Path(environ.get("HOME", "/")) / ".local" / "share")
+    return Path(data) / "agent-nas"
+
+
+def _config_file(environ: Mapping[str, str]) -> Path | None:
+    if named := environ.get("NAS_CONFIG"):
+        return Path(named)
+    folder = environ.get("XDG_CONFIG_HOME") or str(Path(environ.get("HOME", "/")) / ".config")
+    candidates = (Path(folder) / "agent-nas" / "nas.toml", Path("/etc/agent-nas/nas.toml"))
+    return next((path for path in candidates if path.exists()), None)
+
+
+def _from_file(path: Path | None) -> dict[str, Any]:
+    if path is None:
+        return {}
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise Misconfigured(f"cannot read {path}: {error}", hint="fix the file or name another with NAS_CONFIG") from error
+    for key in values:
+        if key not in _KNOWN:
+            near = difflib.get_close_matches(key, _KNOWN, n=1)
+            raise Misconfigured(
+                f"{path}: unknown setting {key!r}", hint=f"did you mean {near[0]!r}?" if near else f"known: {', '.join(_KNOWN)}"
+            )
+    return values
+
+
+def _checked(name: str, value: Any) -> Any:
+    if name == "home":
+        return Path(value).absolute()
+    if name in _DURATIONS:
+        try:
+            return parse_duration(value)
+        except ValueError as error:
+            raise Misconfigured(f"{name}: {error}", hint="write a duration such as 90s, 15m, 24h or 7d") from error
+    if name == "allow_other":
+        return _checked_flag(name, value)
+    if not isinstance(value, str):
+        raise Misconfigured(f"{name}: expected text, found {value!r}", hint="put the value in quotes")
+    if name == "listen":
+        _check_loopback(value)
+    return value
+
+
+def _checked_flag(name: str, value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    if str(value).lower() in {"1", "true", "yes", "on"}:
+        return True
+    if str(value).lower() in {"0", "false", "no", "off", ""}:
+        return False
+    raise Misconfigured(f"{name}: expected true or false, found {value!r}", hint="write true or false")
+
+
+def _check_loopback(listen: str) -> None:
+    host, separator, port = listen.rpartition(":")
+    if not separator or not port.isdigit() or int(port) > 65535:
+        raise Misconfigured(f"listen: expected HOST:PORT, found {listen!r}", hint=f"for example {DEFAULT_LISTEN}")
+    if host.strip("[]") not in {"127.0.0.1", "::1", "localhost"}:
+        raise Misconfigured(
+            f"listen: {host} is not a loopback address",
+            hint="the API speaks plain HTTP and stays on this machine; reach it from elsewhere through an SSH tunnel",
+        )

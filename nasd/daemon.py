@@ -1,0 +1,212 @@
+"""The daemon: one process that owns a data directory, answers the API and does its own jobs.
+
+1. Start: lock, recover the store, reconcile what a crash left, then answer. Until then nothing is served.
+2. SIGTERM, SIGINT and ``nas stop`` drain: running requests finish, mounts are unmounted, counters are flushed.
+3. It can be killed at any moment; the next start loses nothing that was acknowledged.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import asdict
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from interfaces.http import Door, HttpServer
+from interfaces.port import Document
+from nasd.config import DEFAULT_LISTEN, Settings, read_settings
+from nasd.control import DaemonControl
+from nasd.desk import Desk
+from nasd.durations import render_time
+from nasd.errors import AlreadyRunning, StartError
+from nasd.gates import Gates
+from nasd.jobs import Jobs
+from nasd.mounts import Mounts
+from nasd.policy_source import adopt_from
+from nasd.proposals import Proposals
+from nasd.reclaim import Reclaim
+from nasd.reconcile import Reconciliation
+from nasd.runs import Runs
+from nasd.setup import ensure_owner_token
+from nasd.wiring import Appliance, open_appliance
+
+READY_SECONDS = 60.0
+DRAIN_SECONDS = 20.0
+log = logging.getLogger("nasd")
+
+
+class Daemon:
+    """Everything one daemon process holds."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Open and recover the data directory. Raises `StartError`."""
+        for folder in (settings.run, settings.log):
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._settings = settings
+        self._appliance = open_appliance(settings, "owner")
+        self._stopping = threading.Event()
+        self._started = self._appliance.now()
+        self._build(self._appliance)
+
+    def _build(self, appliance: Appliance) -> None:
+        self._runs = Runs(appliance)
+        self._proposals = Proposals(appliance, self._runs, lambda commit: adopt_from(appliance, commit))
+        self._gates = Gates(appliance, self._proposals)
+        self._mounts = Mounts(appliance)
+        self._jobs = Jobs(appliance, self._runs, self._gates, self._mounts)
+        reclaim = Reclaim(appliance, self._runs)
+        desk = Desk(appliance, self._runs, self._proposals, self._gates, self._mounts, reclaim, self.describe, self._stopping.set)
+        self._control = DaemonControl(desk, self._describe_readiness)
+        self._recovered: list[str] = []
+        self._server: HttpServer | None = None
+
+    def start(self) -> None:
+        """Reconcile, then serve. Raises `StartError` when the address is taken."""
+        ensure_owner_token(self._appliance)
+        self._recovered = [
+            *self._appliance.engine.recovered(),
+            *Reconciliation(self._appliance, self._runs, self._proposals, self._gates).finish(),
+        ]
+        self._mounts.adopt()
+        self._server = self._listen()
+        self._server.start()
+        if not self._server.wait_started(READY_SECONDS):
+            raise StartError("the API did not start in time", hint="see log/nasd.log in the data directory")
+        self._jobs.start()
+        log.info("ready: %s", json.dumps(self.describe()["doors"]))
+
+    def run(self) -> None:
+        """Serve until asked to stop, then drain."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: self._stopping.set())
+        self._stopping.wait()
+        self.drain()
+
+    def drain(self) -> None:
+        """Finish what is under way and release everything."""
+        log.info("draining")
+        self._control.drain()
+        if self._server is not None:
+            self._server.drain(DRAIN_SECONDS)
+        self._jobs.stop()
+        self._mounts.close()
+        self._appliance.close()
+        log.info("stopped")
+
+    def describe(self) -> Document:
+        """Return what the daemon tells about itself."""
+        port = self._server.port if self._server else 0
+        host = self._settings.listen.rpartition(":")[0]
+        return {
+            "version": version("agent-nas"),
+            "home": str(self._settings.home),
+            "pid": os.getpid(),
+            "started": render_time(self._started),
+            "engine": "git",
+            "doors": {"http": f"http://{host}:{port}", "socket": str(self._settings.socket)},
+            "recovered": list(self._recovered),
+        }
+
+    def _listen(self) -> HttpServer:
+        host, _, port = self._settings.listen.rpartition(":")
+        door = Door(self._control, version=version("agent-nas"), spool_folder=self._settings.run)
+        try:
+            return HttpServer(door, host=host.strip("[]"), port=int(port), socket_path=self._settings.socket)
+        except OSError as error:
+            if self._settings.listen != DEFAULT_LISTEN:
+                raise StartError(
+                    f"cannot listen on {self._settings.listen}: {error.strerror}", hint="choose another address with --listen"
+                ) from error
+            log.warning("port %s is taken; listening on a free one", port)
+            return HttpServer(door, host=host, port=0, socket_path=self._settings.socket)
+
+    def _describe_readiness(self) -> Document:
+        return {"ready": not self._stopping.is_set(), "home": str(self._settings.home)}
+
+
+def serve(settings: Settings, *, background: bool) -> Document:
+    """Serve a data directory: until stopped, or (`background`) until another process is ready to. Raises `StartError`."""
+    if background:
+        return _serve_in_background(settings)
+    _log_to(sys.stderr, settings.log_level)
+    daemon = Daemon(settings)
+    daemon.start()
+    daemon.run()
+    return {"stopped": True}
+
+
+def _serve_in_background(settings: Settings) -> Document:
+    settings.log.mkdir(parents=True, exist_ok=True, mode=0o700)
+    reader, writer = os.pipe()
+    spec = {name: str(value) if isinstance(value, Path) else value for name, value in asdict(settings).items()}
+    with (settings.log / "nasd.log").open("ab") as output:
+        child = subprocess.Popen(
+            [sys.executable, "-m", "nasd.daemon", str(writer)],
+            stdin=subprocess.PIPE,
+            stdout=output,
+            stderr=output,
+            pass_fds=(writer,),
+            start_new_session=True,
+            cwd="/",
+        )
+    os.close(writer)
+    assert child.stdin is not None
+    with child.stdin as pipe:
+        pipe.write(json.dumps(spec).encode())
+    with os.fdopen(reader, "rb") as reports:
+        line = reports.readline()
+    if not line:
+        raise StartError("the daemon ended before it was ready", hint=f"see {settings.log / 'nasd.log'}")
+    report: dict[str, Any] = json.loads(line)
+    if error := report.get("error"):
+        kind = AlreadyRunning if report.get("running") else StartError
+        raise kind(error, hint=report["hint"])
+    child.returncode = 0  # it lives on by itself; nothing here waits for it
+    return report
+
+
+def _serve_for_parent(report: int) -> int:
+    settings = read_settings({}, json.load(sys.stdin))
+    _log_to(sys.stderr, settings.log_level)
+    with os.fdopen(report, "w", encoding="utf-8") as parent:
+        try:
+            daemon = Daemon(settings)
+            daemon.start()
+        except StartError as error:
+            log.error("%s", error.message)
+            json.dump({"error": error.message, "hint": error.hint, "running": isinstance(error, AlreadyRunning)}, parent)
+            return 1
+        parent.write(json.dumps(daemon.describe()) + "\n")
+    daemon.run()
+    return 0
+
+
+def _log_to(stream: Any, level: str) -> None:
+    logging.Formatter.converter = time.gmtime
+    logging.basicConfig(level=level.upper(), format="%(asctime)sZ %(levelname)s %(name)s: %(message)s", stream=stream)
+
+
+def main() -> int:
+    """Run the daemon in the foreground with the settings of the environment; with a descriptor as argument, for a waiting parent."""
+    if len(sys.argv) > 1 and sys.argv[1].isdigit():
+        return _serve_for_parent(int(sys.argv[1]))
+    try:
+        serve(read_settings(os.environ), background=False)
+    except StartError as error:
+        print(f"nasd: {error.message}", file=sys.stderr)
+        if error.hint:
+            print(f"hint: {error.hint}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,33 @@
+"""What can go wrong in the composition itself, before there is a request to answer."""
+
+from __future__ import annotations
+
+
+class StartError(Exception):
+    """The appliance cannot be set up or started. Carries a sentence and what to do next."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        """Say what happened and (`hint`) what to do."""
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class Misconfigured(StartError):
+    """A setting is unknown, unreadable or of the wrong form."""
+
+
+class NotInitialised(StartError):
+    """The data directory holds no appliance yet."""
+
+
+class AlreadyInitialised(StartError):
+    """The data directory holds an appliance already."""
+
+
+class AlreadyRunning(StartError):
+    """Another daemon owns the data directory."""
+
+
+class CannotImport(StartError):
+    """What should be imported is not a directory or git repository that can be trusted."""

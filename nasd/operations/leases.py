@@ -1,0 +1,148 @@
+"""Leases: list, show, narrow, revoke."""
+
+from __future__ import annotations
+
+from interfaces.faults import Fault, Kind
+from interfaces.port import Document
+from nasd.acts import recorded
+from nasd.desk import Desk
+from nasd.operations.operation import (
+    BUDGETS,
+    DURATION,
+    NAME,
+    TEXT,
+    TEXTS,
+    TIME,
+    Arguments,
+    Operation,
+    actions_argument,
+    gives,
+    gives_list,
+    seconds,
+    takes,
+)
+from nasd.views import page, view_lease
+from trust.model import Action, BudgetKind, Identity, Lease, LeaseId, LeaseState, RunId, Scope
+
+_STATES = [state.value for state in LeaseState]
+
+
+def _list(desk: Desk, identity: Identity, arguments: Arguments) -> Document:
+    run = RunId(arguments["run"]) if "run" in arguments else None
+    now, state = desk.appliance.now(), arguments.get("state")
+    shown = (view_lease(lease, now) for lease in desk.appliance.trust.leases(run) if _sees(desk, identity, lease))
+    return page(document for document in shown if state in (None, document["state"]))
+
+
+def _show(desk: Desk, identity: Identity, arguments: Arguments) -> Document:
+    lease = _seen(desk, identity, arguments["lease"])
+    children = [other.id for other in desk.appliance.trust.leases(lease.run) if other.parent == lease.id]
+    return view_lease(lease, desk.appliance.now()) | {"children": children}
+
+
+def _narrow(desk: Desk, identity: Identity, arguments: Arguments) -> Document:
+    lease = _seen(desk, identity, arguments["lease"])
+    _require_control(desk, identity, lease)
+    scope = _narrowed(lease.scope, arguments, desk.appliance.now())
+    trust = desk.appliance.trust
+    body = {"parent": lease.id, "paths": list(scope.paths), "actions": sorted(a.value for a in scope.actions), "expires": scope.expires}
+    with recorded(trust, desk.appliance.clock, "lease.narrow", identity, body) as outcome:
+        child, secret = trust.narrow_lease(lease.id, scope, desk.appliance.now())
+        outcome["lease"] = child.id
+    return view_lease(child, desk.appliance.now()) | {"secret": secret}
+
+
+def _narrowed(scope: Scope, arguments: Arguments, now: int) -> Scope:
+    actions = actions_argument(arguments["actions"]) if arguments.get("actions") else scope.actions
+    budgets = dict(scope.budgets) | {BudgetKind(name): amount for name, amount in arguments.get("budgets", {}).items()}
+    expires = now + seconds(arguments["ttl"], "ttl") if "ttl" in arguments else scope.expires
+    purpose = arguments.get("purpose", scope.purpose)
+    return Scope(tuple(arguments.get("paths", scope.paths)), actions, scope.not_before, expires, purpose, budgets)
+
+
+def _revoke(desk: Desk, identity: Identity, arguments: Arguments) -> Document:
+    lease = _seen(desk, identity, arguments["lease"])
+    _require_control(desk, identity, lease)
+    trust, reason = desk.appliance.trust, arguments.get("reason", "")
+    with recorded(trust, desk.appliance.clock, "lease.revoke", identity, {"lease": lease.id, "reason": reason}) as outcome:
+        revoked = list(trust.revoke_lease(lease.id, reason, desk.appliance.now()))
+        outcome["revoked"] = revoked
+    return {"revoked": revoked}
+
+
+def _sees(desk: Desk, identity: Identity, lease: Lease) -> bool:
+    if identity.lease is not None:
+        return lease.run == identity.lease.run
+    return lease.on_behalf_of == identity.principal.name or desk.allows(identity, Action.OBSERVE)
+
+
+def _seen(desk: Desk, identity: Identity, name: str) -> Lease:
+    lease = desk.appliance.trust.lease(LeaseId(name))
+    if not _sees(desk, identity, lease):
+        raise Fault(Kind.NOT_FOUND, f"{name}: no such lease", hint="`nas lease list` shows them")
+    return lease
+
+
+def _require_control(desk: Desk, identity: Identity, lease: Lease) -> None:
+    """Return when the caller may narrow or revoke: a lease itself and what descends from it, or the owner's side."""
+    if identity.lease is None:
+        if lease.on_behalf_of != identity.principal.name:
+            desk.require(identity, Action.ADMINISTER, f"change {lease.id}")
+        return
+    ancestor: Lease | None = lease
+    while ancestor is not None and ancestor.id != identity.lease.id:
+        ancestor = desk.appliance.trust.lease(ancestor.parent) if ancestor.parent else None
+    if ancestor is None:
+        raise Fault(
+            Kind.DENIED,
+            f"{lease.id} does not descend from {identity.lease.id}",
+            hint="a lease reaches itself and what was narrowed from it",
+        )
+
+
+_LEASE = {
+    "lease": NAME,
+    "run": NAME,
+    "principal": NAME,
+    "state": {"enum": _STATES},
+    "paths": TEXTS,
+    "actions": TEXTS,
+    "expires": TIME,
+    "budgets": {"type": "object"},
+}
+
+OPERATIONS = (
+    Operation(
+        "lease.list",
+        "GET",
+        "/v1/leases",
+        "List leases, without their secrets",
+        _list,
+        takes(run=NAME, state={"enum": _STATES}),
+        gives_list(**_LEASE),
+    ),
+    Operation(
+        "lease.show", "GET", "/v1/leases/{lease}", "Show a lease and what was spent of it", _show, takes({"lease": NAME}), gives(**_LEASE)
+    ),
+    Operation(
+        "lease.narrow",
+        "POST",
+        "/v1/leases/{lease}/narrow",
+        "Derive a narrower lease; its secret is shown this once",
+        _narrow,
+        takes({"lease": NAME}, paths=TEXTS, actions=TEXTS, ttl=DURATION, purpose=TEXT, budgets=BUDGETS),
+        gives(secret=TEXT, **_LEASE),
+        effect=True,
+        status=201,
+    ),
+    Operation(
+        "lease.revoke",
+        "POST",
+        "/v1/leases/{lease}/revoke",
+        "Take a lease back, with everything derived from it",
+        _revoke,
+        takes({"lease": NAME}, reason=TEXT),
+        gives(revoked=TEXTS),
+        effect=True,
+    ),
+)

@@ -1,0 +1,318 @@
+"""Proposals: from a branch to ``main``, or to a person, or to a reason why not.
+
+1. What is judged is a commit: `propose` commits first and fixes the head.
+2. The decision is taken anew at every step; a merge happens only when the decision of that moment allows it, with the gate
+   as one of its facts. The intent of a merge is durable before the target moves, and the merge commit names the proposal:
+   that is how a restart knows whether it happened.
+3. Merges of one daemon run one after another; the store's compare-and-set guards against everyone else.
+4. A conflict or a refusal leaves both sides as they are and says which paths.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+from interfaces.faults import Fault, Kind
+from interfaces.port import Document
+from nasd.acts import recorded
+from nasd.authority import gather
+from nasd.checks import Check, CheckResult, run_checks, summarise
+from nasd.ids import make_id
+from nasd.paths import render_path
+from nasd.policy_source import POLICY_PATH, read_policy
+from nasd.proposal_rules import OPEN_STATES, Proposal, Weighed, change_facts, describe_checks, make_card, overlapping
+from nasd.runs import MAIN, Run, Runs
+from nasd.trees import node_at
+from nasd.views import view_conflict
+from nasd.wiring import Appliance
+from store.contract import Tree
+from store.errors import Moved, NotFound
+from store.model import Change, CommitId, Note
+from store.names import find_twins
+from trust.errors import Unknown
+from trust.gates import digest_of
+from trust.model import Action, Decision, Effect, Gate, GateId, GateState, Identity, PrincipalName
+from trust.policy import CompiledPolicy, compile_policy, decide
+
+_KIND = "proposal"
+_MERGE_ATTEMPTS = 8
+
+
+class Proposals:
+    """Makes, weighs, merges and finds proposals. Any thread may call."""
+
+    def __init__(self, appliance: Appliance, runs: Runs, policy_changed: Callable[[CommitId], None]) -> None:
+        """Work on the state of `appliance`; `policy_changed` is called after a merge, with the target's head."""
+        self._appliance = appliance
+        self._engine = appliance.engine
+        self._trust = appliance.trust
+        self._runs = runs
+        self._policy_changed = policy_changed
+        self._merging = threading.Lock()
+
+    # -- finding --------------------------------------------------------------------------------------------------
+
+    def find(self, proposal: str) -> Proposal:
+        """Return a proposal. Raises `Kind.NOT_FOUND`."""
+        try:
+            return _proposal(self._trust.document(_KIND, proposal).body)
+        except Unknown:
+            raise Fault(Kind.NOT_FOUND, f"{proposal}: no such proposal", hint="`nas proposal list` shows them") from None
+
+    def all(self) -> list[Proposal]:
+        """Return every proposal, oldest first."""
+        return sorted((_proposal(document.body) for document in self._trust.documents(_KIND)), key=lambda proposal: proposal.proposal)
+
+    def changes(self, proposal: Proposal) -> Sequence[Change]:
+        """Return what the proposal changes."""
+        return self._engine.diff(CommitId(proposal.base), CommitId(proposal.head))
+
+    # -- proposing ------------------------------------------------------------------------------------------------
+
+    def propose(self, run: Run, identity: Identity, message: str) -> Document:
+        """Commit, check, decide and, when the policy says so, merge. Raises `Kind.INVALID` when there is nothing to propose."""
+        self._runs.commit(run, identity, message or "work proposed")
+        proposal = self._draft(run, message)
+        with recorded(self._trust, self._appliance.clock, "propose", identity, _brief(proposal)) as outcome:
+            self._trust.put_document(_KIND, proposal.proposal, asdict(proposal), 0)
+            proposal = self._settle(run, proposal, identity, None)
+            outcome |= {"state": proposal.state, "reason": proposal.reason, "policy": proposal.policy, "gate": proposal.gate}
+        return self.document(proposal)
+
+    def _draft(self, run: Run, message: str) -> Proposal:
+        head = self._engine.branch(run.branch).head
+        base = self._engine.merge_base(self._engine.branch(MAIN).head, head)
+        changes = self._engine.diff(base, head)
+        if not changes:
+            raise Fault(
+                Kind.INVALID,
+                f"{run.branch} has nothing that {MAIN} does not have",
+                hint="change something first; `nas diff` shows what changed",
+            )
+        results = self._check(head, changes)
+        twins = self._twins(head, changes)
+        facts = change_facts(changes, len(twins), summarise(results))
+        return Proposal(
+            proposal=make_id("p", self._appliance.clock(), self._appliance.entropy(4)),
+            run=run.run,
+            branch=run.branch,
+            target=MAIN,
+            head=head,
+            base=base or "",
+            message=message,
+            created=self._appliance.now(),
+            state="merging",
+            files=facts.files,
+            deletes=facts.deletes,
+            bytes=facts.bytes,
+            twins=twins,
+            checks=describe_checks(results),
+        )
+
+    def _check(self, head: CommitId, changes: Sequence[Change]) -> list[CheckResult]:
+        policy = self._appliance.policies.current()
+        longest = self._appliance.settings.check_timeout
+        due = [
+            Check(check.id, tuple(check.run), min(check.timeout, longest), check.required)
+            for check in policy.checks_for(tuple(change.path for change in changes))
+        ]
+        return run_checks(self._engine, head, due, self._appliance.settings.run / "checks") if due else []
+
+    def _twins(self, head: CommitId, changes: Sequence[Change]) -> tuple[tuple[str, ...], ...]:
+        tree = self._engine.view(head)
+        folders = {change.path.rpartition(b"/")[0] for change in changes if change.new is not None}
+        groups = (group for folder in sorted(folders) for group in find_twins(_names(tree, folder)))
+        return tuple(tuple(name.decode("utf-8", "backslashreplace") for name in group) for group in groups)
+
+    # -- deciding -------------------------------------------------------------------------------------------------
+
+    def _settle(self, run: Run, proposal: Proposal, identity: Identity | None, gate: Gate | None) -> Proposal:
+        """Weigh and act until the proposal has an outcome; the target may move in between, then it is weighed again."""
+        for _ in range(_MERGE_ATTEMPTS):
+            weighed = self._weigh(run, proposal, gate)
+            if weighed.conflicts:
+                return self._close(
+                    proposal, "conflict", _conflict_reason(weighed), conflicts=tuple(view_conflict(c) for c in weighed.conflicts)
+                )
+            if gate is not None and digest_of(weighed.card) != gate.digest:
+                return self._close(proposal, "stale", "what the gate showed is not what would be merged now: propose again")
+            if weighed.decision.effect is Effect.GATE:
+                return self._ask(run, proposal, weighed)
+            policy = f"{weighed.decision.rule} ({weighed.decision.position})"
+            if weighed.decision.effect is Effect.DENY:
+                return self._close(proposal, "refused", weighed.decision.reason, policy=policy)
+            try:
+                return self._merge(run, replace(proposal, reason=weighed.decision.reason, policy=policy), weighed, identity, gate)
+            except Moved:
+                continue
+        return self._close(proposal, "conflict", f"{proposal.target} kept moving; propose again")
+
+    def _weigh(self, run: Run, proposal: Proposal, gate: Gate | None) -> Weighed:
+        target = self._engine.branch(proposal.target).head
+        changes = self.changes(proposal)
+        merged = self._engine.try_merge(target, CommitId(proposal.head))
+        policy = self._appliance.policies.current()
+        overlap = overlapping(changes, self._engine.diff(CommitId(proposal.base), target)) if target != proposal.base else []
+        card = make_card(run, proposal, changes, overlap, policy.hash)
+        return Weighed(target, changes, merged.conflicts, card, self._decide(policy, run, proposal, changes, gate))
+
+    def _decide(self, policy: CompiledPolicy, run: Run, proposal: Proposal, changes: Sequence[Change], gate: Gate | None) -> Decision:
+        principal = self._trust.principal(run.role)
+        checks = summarise([CheckResult(c["id"], c["state"], c["required"], c["seconds"], c["output"]) for c in proposal.checks])
+        facts = gather(
+            Identity(principal, policy.roles_of(principal.name)),
+            Action.MERGE,
+            self._appliance.now(),
+            change=change_facts(changes, len(proposal.twins), checks),
+            on_behalf_of=PrincipalName(run.owner),
+            gate=gate.id if gate else None,
+            protected=True,
+        )
+        return decide(policy, facts)
+
+    def _ask(self, run: Run, proposal: Proposal, weighed: Weighed) -> Proposal:
+        ask = weighed.decision.ask
+        assert ask is not None
+        now = self._appliance.now()
+        with self._trust.transaction():
+            gate = self._trust.open_gate(
+                f"proposal:{proposal.proposal}", weighed.card, ask.required_role, now + ask.deadline, ask.fallback, run.role, now
+            )
+            policy = f"{weighed.decision.rule} ({weighed.decision.position})"
+            return self._save(replace(proposal, state="gated", reason=weighed.decision.reason, policy=policy, gate=gate.id))
+
+    def _merge(self, run: Run, proposal: Proposal, weighed: Weighed, identity: Identity | None, gate: Gate | None) -> Proposal:
+        body = _brief(proposal) | {"expected": weighed.target_head, "policy": proposal.policy, "gate": gate.id if gate else ""}
+        note = Note(_merge_message(proposal), replace(run.provenance, proposal=proposal.proposal), self._appliance.now())
+        with self._merging:
+            self._require_still(run, proposal)
+            self._check_policy(proposal, weighed.changes)
+            with recorded(self._trust, self._appliance.clock, "merge", identity, body) as outcome:
+                if gate is not None and gate.state is GateState.APPROVED:
+                    self._trust.consume_gate(gate.id, gate.digest, self._appliance.now())
+                merged = self._engine.merge(proposal.target, weighed.target_head, CommitId(proposal.head), note)
+                if merged.commit is None:
+                    raise Moved(proposal.target, "the target changed while the merge was weighed")
+                proposal = self._save(replace(proposal, state="merged", commit=merged.commit, decided=self._appliance.now()))
+                outcome["commit"] = merged.commit
+        self._policy_changed(merged.commit)
+        return proposal
+
+    def _require_still(self, run: Run, proposal: Proposal) -> None:
+        if self._engine.branch(run.branch).head != proposal.head:
+            raise Fault(
+                Kind.CONFLICT, f"{run.branch} moved after the decision", hint="propose again: what was judged is not what is there now"
+            )
+
+    def _check_policy(self, proposal: Proposal, changes: Sequence[Change]) -> None:
+        """Refuse a merge that would leave the target without a policy that compiles."""
+        if any(POLICY_PATH in (change.path, change.origin) for change in changes):
+            compile_policy(read_policy(self._engine.view(CommitId(proposal.head))), render_path(POLICY_PATH))
+
+    # -- gates ----------------------------------------------------------------------------------------------------
+
+    def gate_answered(self, gate: Gate, identity: Identity | None) -> Document:
+        """Carry out an answered or expired gate of a proposal. Repeats change nothing."""
+        proposal = self.find(gate.subject.removeprefix("proposal:"))
+        if proposal.state not in OPEN_STATES or proposal.gate != gate.id:
+            return self.document(proposal)
+        if gate.state in (GateState.REJECTED, GateState.EXPIRED, GateState.WITHDRAWN):
+            return self.document(self._close(proposal, "refused", _gate_reason(gate)))
+        return self.document(self._resume(proposal, identity, gate))
+
+    def resume(self, proposal: Proposal) -> Proposal:
+        """Finish a proposal that a restart found half done."""
+        gate = self._trust.gate(GateId(proposal.gate)) if proposal.gate else None
+        if gate is not None and gate.state is GateState.PENDING:
+            return proposal
+        if gate is not None and gate.state not in (GateState.APPROVED, GateState.CONSUMED):
+            return self._close(proposal, "refused", _gate_reason(gate))
+        return self._resume(proposal, None, gate)
+
+    def _resume(self, proposal: Proposal, identity: Identity | None, gate: Gate | None) -> Proposal:
+        run = self._runs.find(proposal.run)
+        if self._branch_moved(run, proposal):
+            return self._close(proposal, "stale", f"{run.branch} moved after the decision: propose again")
+        return self._settle(run, proposal, identity, gate)
+
+    def withdraw(self, proposal: Proposal, identity: Identity, comment: str) -> Document:
+        """Take back a proposal that still waits. Raises `Kind.CONFLICT` when it no longer does."""
+        if proposal.state != "gated":
+            raise Fault(Kind.CONFLICT, f"{proposal.proposal} is {proposal.state}", hint="only a waiting proposal can be withdrawn")
+        with recorded(
+            self._trust, self._appliance.clock, "proposal.withdraw", identity, {"proposal": proposal.proposal, "comment": comment}
+        ):
+            self._trust.withdraw_gate(GateId(proposal.gate), comment or "the proposal was withdrawn", self._appliance.now())
+            return self.document(self._close(proposal, "withdrawn", comment or "withdrawn"))
+
+    def find_merge(self, proposal: str, target: str, expected: CommitId) -> CommitId | None:
+        """Return the commit that merged a proposal into `target` after `expected`, None when there is none."""
+        for commit in self._engine.log(self._engine.branch(target).head):
+            if commit.note.provenance.proposal == proposal and len(commit.parents) > 1:
+                return commit.id
+            if commit.id == expected:
+                return None
+        return None
+
+    def record_merged(self, proposal: Proposal, commit: CommitId) -> Proposal:
+        """Note a merge that happened before a crash."""
+        self._policy_changed(commit)
+        return self._save(replace(proposal, state="merged", commit=commit, decided=self._appliance.now()))
+
+    # -- storing --------------------------------------------------------------------------------------------------
+
+    def _branch_moved(self, run: Run, proposal: Proposal) -> bool:
+        try:
+            return self._engine.branch(run.branch).head != proposal.head
+        except NotFound:
+            return True
+
+    def _close(self, proposal: Proposal, state: str, reason: str, **more: Any) -> Proposal:
+        return self._save(replace(proposal, state=state, reason=reason, decided=self._appliance.now(), **more))
+
+    def _save(self, proposal: Proposal) -> Proposal:
+        document = self._trust.document(_KIND, proposal.proposal)
+        self._trust.put_document(_KIND, proposal.proposal, asdict(proposal), document.version)
+        return proposal
+
+    def document(self, proposal: Proposal) -> Document:
+        """Return the document of a proposal; `decision` is its state in the words scripts rely on."""
+        decision = "refused" if proposal.state in ("stale", "withdrawn") else proposal.state
+        return asdict(proposal) | {"decision": decision}
+
+
+def _proposal(body: Mapping[str, Any]) -> Proposal:
+    fields = dict(body)
+    fields["twins"] = tuple(tuple(group) for group in fields["twins"])
+    for name in ("checks", "conflicts"):
+        fields[name] = tuple(fields[name])
+    return Proposal(**fields)
+
+
+def _brief(proposal: Proposal) -> dict[str, Any]:
+    names = ("proposal", "run", "branch", "target", "head", "base", "message", "files", "deletes", "bytes")
+    return {name: getattr(proposal, name) for name in names}
+
+
+def _merge_message(proposal: Proposal) -> str:
+    return f"Merge {proposal.branch}: {proposal.message}" if proposal.message else f"Merge {proposal.branch}"
+
+
+def _conflict_reason(weighed: Weighed) -> str:
+    count = len(weighed.conflicts)
+    return f"{count} path{'s' if count > 1 else ''} changed on both sides in ways that do not combine"
+
+
+def _gate_reason(gate: Gate) -> str:
+    if gate.state is GateState.EXPIRED:
+        return f"nobody with the role {gate.required_role} answered before the deadline: {gate.fallback}"
+    if gate.state is GateState.WITHDRAWN:
+        return f"the question was withdrawn: {gate.comment}"
+    return f"{gate.answered_by} said no" + (f": {gate.comment}" if gate.comment else "")
+
+
+def _names(tree: Tree, folder: bytes) -> list[bytes]:
+    return [name for name, _ in tree.list(node_at(tree, folder))]

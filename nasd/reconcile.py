@@ -1,0 +1,100 @@
+"""After a crash: every intent without an outcome is looked up in the store and concluded.
+
+1. An act is either found done, and recorded so, or undone, or finished now; it never happens twice.
+2. Runs before the API answers. Repeats find nothing left to do.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from nasd.gates import Gates
+from nasd.proposal_rules import Proposal
+from nasd.proposals import Proposals
+from nasd.runs import Runs
+from nasd.wiring import Appliance
+from store.errors import NotFound
+from store.model import CommitId
+from trust.errors import Unknown
+from trust.model import Record
+
+log = logging.getLogger("nasd.reconcile")
+
+
+class Reconciliation:
+    """Concludes what a crash left open."""
+
+    def __init__(self, appliance: Appliance, runs: Runs, proposals: Proposals, gates: Gates) -> None:
+        """Work on the state of `appliance` through its services."""
+        self._appliance = appliance
+        self._runs = runs
+        self._proposals = proposals
+        self._gates = gates
+        self._resolvers: dict[str, Callable[[Mapping[str, Any]], str]] = {
+            "run.start": self._run_start,
+            "run.end": self._run_end,
+            "commit": self._commit,
+            "merge": self._merge,
+            "branch.remove": self._branch_remove,
+        }
+
+    def finish(self) -> list[str]:
+        """Conclude every open intent, then carry out approved gates and waiting merges; return a line for each."""
+        lines = [self._conclude(record) for record in self._appliance.trust.unconcluded()]
+        self._gates.finish()
+        half_done = [proposal for proposal in self._proposals.all() if proposal.state == "merging"]
+        lines += [f"proposal {proposal.proposal}: {self._proposals.resume(proposal).state}" for proposal in half_done]
+        for line in lines:
+            log.warning("recovered: %s", line)
+        return lines
+
+    def _conclude(self, record: Record) -> str:
+        resolve = self._resolvers.get(record.kind)
+        result = resolve(record.body) if resolve else "unknown"
+        self._appliance.trust.conclude(record.sequence, {"result": result, "recovered": True}, self._appliance.now())
+        return f"{record.kind} (record {record.sequence}): {result}"
+
+    def _run_start(self, body: Mapping[str, Any]) -> str:
+        try:
+            self._appliance.trust.document("run", str(body["run"]))
+        except Unknown:
+            return self._undo_branch(str(body["branch"]))
+        return "done"
+
+    def _undo_branch(self, name: str) -> str:
+        try:
+            branch = self._appliance.engine.branch(name)
+        except NotFound:
+            return "undone"
+        self._appliance.engine.delete_branch(name, branch.head)
+        return "undone"
+
+    def _run_end(self, body: Mapping[str, Any]) -> str:
+        run = self._runs.find(str(body["run"]))
+        if run.state == "active":
+            self._runs.end(run, None, str(body["state"]), str(body["reason"]))
+        return "done"
+
+    def _commit(self, body: Mapping[str, Any]) -> str:
+        try:
+            head = self._appliance.engine.branch(str(body["branch"])).head
+        except NotFound:
+            return "undone"
+        return "undone" if head == body["expected"] else "done"
+
+    def _merge(self, body: Mapping[str, Any]) -> str:
+        proposal: Proposal = self._proposals.find(str(body["proposal"]))
+        commit = self._proposals.find_merge(proposal.proposal, proposal.target, CommitId(str(body["expected"])))
+        if commit is None:
+            return "undone"
+        self._proposals.record_merged(proposal, commit)
+        return "done"
+
+    def _branch_remove(self, body: Mapping[str, Any]) -> str:
+        try:
+            self._appliance.engine.branch(str(body["branch"]))
+        except NotFound:
+            return "done"
+        return "undone"

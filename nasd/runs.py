@@ -1,0 +1,321 @@
+"""The life of a run: request, start, work, commit, end.
+
+1. A run owns one branch, ``<role>/<run id>``, and has one root lease: Both exist, or neither: a restart undoes a half start.
+2. A lease inside the policy's envelope is issued at once; outside it a gate asks, and the same request repeated with that gate starts the run.
+3. However a run ends, its work is committed first and its branch stays until `nasd.reclaim` may remove it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from interfaces.faults import Fault, Kind
+from interfaces.port import Document
+from nasd.acts import recorded
+from nasd.authority import gather
+from nasd.faults import refusal
+from nasd.ids import make_id
+from nasd.paths import render_path
+from nasd.wiring import Appliance
+from store.errors import NotFound
+from store.model import Committed, Note, Provenance
+from trust.errors import Unknown
+from trust.gates import digest_of
+from trust.model import (
+    LEASABLE,
+    Action,
+    BudgetKind,
+    Decision,
+    Digest,
+    Effect,
+    Facts,
+    Gate,
+    GateId,
+    GateState,
+    Identity,
+    LeaseId,
+    Principal,
+    PrincipalKind,
+    PrincipalName,
+    RunId,
+    Scope,
+)
+from trust.policy import Limits, decide, envelope
+
+MAIN = "main"
+DAY = 86400
+_KIND = "run"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One execution. `state` is active, ended, expired, revoked or trashed; times are seconds since the epoch."""
+
+    run: str
+    role: str
+    branch: str
+    owner: str
+    purpose: str
+    lease: str
+    base: str
+    created: int
+    state: str = "active"
+    ended: int | None = None
+    trashed: int | None = None
+    reason: str = ""
+
+    @property
+    def provenance(self) -> Provenance:
+        """Return what every commit of this run carries."""
+        return Provenance(self.role, self.owner, self.run, self.lease)
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a run asks for; `ttl` is in seconds, None leaves it to the policy."""
+
+    role: str
+    paths: tuple[str, ...] = ("**",)
+    actions: frozenset[Action] = LEASABLE
+    ttl: int | None = None
+    purpose: str = ""
+    budgets: Mapping[BudgetKind, int] | None = None
+    gate: str | None = None
+
+    def scope(self, now: int) -> Scope:
+        """Return the scope of the lease when it starts now."""
+        return Scope(self.paths, self.actions, now, now + (self.ttl or DAY), self.purpose, dict(self.budgets or {}))
+
+    def filled(self, limits: Limits) -> Request:
+        """Return the request with what it left open set to what the policy gives at once."""
+        ttl = self.ttl or min(DAY, limits.ttl or DAY)
+        return replace(self, ttl=ttl, budgets=dict(limits.budgets) | dict(self.budgets or {}))
+
+    def card(self, owner: str) -> dict[str, Any]:
+        """Return what a gate shows and binds: everything that is asked for, nothing that depends on when."""
+        return {
+            "what": f"start a run of {self.role}",
+            "role": self.role,
+            "on_behalf_of": owner,
+            "purpose": self.purpose,
+            "paths": sorted(self.paths),
+            "actions": sorted(action.value for action in self.actions),
+            "ttl": self.ttl,
+            "budgets": {kind.value: amount for kind, amount in sorted((self.budgets or {}).items(), key=lambda item: item[0].value)},
+        }
+
+
+class Runs:
+    """Starts, commits, ends and finds runs. Any thread may call."""
+
+    def __init__(self, appliance: Appliance) -> None:
+        """Work on the state of `appliance`."""
+        self._appliance = appliance
+        self._engine = appliance.engine
+        self._trust = appliance.trust
+        self._active = {run.run: run for run in self.all() if run.state == "active"}
+
+    # -- finding --------------------------------------------------------------------------------------------------
+
+    def find(self, name: str) -> Run:
+        """Return a run by its id or its branch. Raises `Kind.NOT_FOUND`."""
+        try:
+            return _run(self._trust.document(_KIND, name.rpartition("/")[2]).body)
+        except Unknown:
+            raise Fault(Kind.NOT_FOUND, f"{name}: no such run", hint="`nas run list` shows them") from None
+
+    def of_branch(self, branch: str) -> Run | None:
+        """Return the run that owns a branch, None when no run does."""
+        try:
+            run = self.find(branch)
+        except Fault:
+            return None
+        return run if branch in (run.branch, run.run) else None
+
+    def all(self) -> list[Run]:
+        """Return every run, oldest first."""
+        return sorted((_run(document.body) for document in self._trust.documents(_KIND)), key=lambda run: run.run)
+
+    def active(self) -> list[Run]:
+        """Return the runs under way; costs what they are, not what ever was."""
+        return list(self._active.values())
+
+    # -- starting -------------------------------------------------------------------------------------------------
+
+    def start(self, identity: Identity, request: Request) -> Document:
+        """Start a run and return it with its secret, shown this once.
+
+        Raises `Kind.GATED` with the gate outside the envelope, `Kind.DENIED` when the policy refuses.
+        """
+        if identity.lease is not None:
+            raise Fault(Kind.DENIED, "a lease cannot start runs", hint="narrow it for a sub-agent with `nas lease narrow`")
+        principal = self._role(identity, request.role)
+        now = self._appliance.now()
+        request, gate = self._permitted(identity, principal, request, now)
+        run_id = make_id("r", self._appliance.clock(), self._appliance.entropy(4))
+        base = self._engine.branch(MAIN).head
+        run = Run(run_id, principal.name, f"{principal.name}/{run_id}", identity.principal.name, request.purpose, "", base, now)
+        with recorded(
+            self._trust, self._appliance.clock, "run.start", identity, asdict(run) | {"request": request.card(run.owner)}
+        ) as outcome:
+            run, secret = self._create(identity, run, request, gate, now)
+            outcome |= {"run": run.run, "lease": run.lease}
+        scope = request.scope(now)
+        return asdict(run) | {
+            "secret": secret,
+            "expires": scope.expires,
+            "paths": list(scope.paths),
+            "actions": sorted(a.value for a in scope.actions),
+        }
+
+    def _create(self, identity: Identity, run: Run, request: Request, gate: Gate | None, now: int) -> tuple[Run, str]:
+        self._engine.create_branch(run.branch, self._engine.branch(MAIN).head, now)
+        try:
+            with self._trust.transaction():
+                if gate is not None:
+                    self._trust.consume_gate(gate.id, gate.digest, now)
+                lease, secret = self._trust.issue_lease(
+                    RunId(run.run), PrincipalName(run.role), identity.principal.name, request.scope(now), now
+                )
+                run = replace(run, lease=lease.id)
+                self._trust.put_document(_KIND, run.run, asdict(run), 0)
+        except Exception:
+            self._engine.delete_branch(run.branch, self._engine.branch(run.branch).head)
+            raise
+        self._active[run.run] = run
+        return run, secret
+
+    def _role(self, identity: Identity, role: str) -> Principal:
+        """Return the principal of a role; an owner's first run of a new role makes it known."""
+        try:
+            principal = self._trust.principal(role)
+        except Unknown:
+            if "owner" not in identity.roles:
+                raise Fault(Kind.NOT_FOUND, f"{role}: no such principal", hint="the owner adds it with `nas principal add`") from None
+            with recorded(self._trust, self._appliance.clock, "principal.add", identity, {"principal": role, "kind": "agent"}):
+                return self._trust.add_principal(role, PrincipalKind.AGENT, self._appliance.now())
+        if principal.disabled:
+            raise Fault(Kind.DENIED, f"{role} is disabled", hint="enable another role, or ask the owner")
+        return principal
+
+    def _permitted(self, identity: Identity, principal: Principal, request: Request, now: int) -> tuple[Request, Gate | None]:
+        """Return the request with what it left open filled in, and the gate that allowed it, when one did.
+
+        In the facts of a start the principal is the role, `on_behalf_of` and the roles are the requester's.
+        """
+        policy = self._appliance.policies.current()
+        subject = Identity(principal, identity.roles)
+
+        def facts(asked: Request, gate: Gate | None) -> Facts:
+            return gather(
+                subject,
+                Action.START,
+                now,
+                request=asked.scope(now),
+                on_behalf_of=identity.principal.name,
+                gate=gate.id if gate else None,
+            )
+
+        request = request.filled(envelope(policy, facts(request, None), request.scope(now)))
+        approved = self._approved(request, identity.principal.name)
+        decision = decide(policy, facts(request, approved))
+        if decision.effect is Effect.ALLOW:
+            return request, approved
+        if decision.effect is Effect.GATE and decision.ask is not None:
+            raise self._ask(identity, request, decision)
+        raise refusal(decision, f"start a run of {request.role}")
+
+    def _approved(self, request: Request, owner: str) -> Gate | None:
+        if request.gate is None:
+            return None
+        gate = self._trust.gate(GateId(request.gate))
+        if gate.digest != digest_of(request.card(owner)):
+            raise Fault(Kind.PRECONDITION, f"gate {gate.id} was asked for another request", hint="repeat exactly the request it shows")
+        if gate.state is GateState.PENDING:
+            raise Fault(Kind.GATED, f"gate {gate.id} still waits for {gate.required_role}", gate=gate.id, hint="`nas gate list` shows it")
+        if gate.state is not GateState.APPROVED:
+            raise Fault(Kind.DENIED, f"gate {gate.id} is {gate.state.value}: {gate.comment or 'no comment'}", hint="ask again")
+        return gate
+
+    def _ask(self, identity: Identity, request: Request, decision: Decision) -> Fault:
+        ask = decision.ask
+        assert ask is not None
+        subject = f"start:{request.role}"
+        card = request.card(identity.principal.name)
+        now = self._appliance.now()
+        waiting = [gate for gate in self._trust.gates(GateState.PENDING, subject) if gate.digest == Digest(digest_of(card))]
+        if waiting:
+            gate = waiting[0]
+        else:
+            with recorded(self._trust, self._appliance.clock, "gate.open", identity, {"subject": subject, "card": card}) as outcome:
+                gate = self._trust.open_gate(
+                    subject, card, ask.required_role, now + ask.deadline, ask.fallback, identity.principal.name, now
+                )
+                outcome["gate"] = gate.id
+        return Fault(
+            Kind.GATED,
+            f"start a run of {request.role}: {decision.reason}",
+            gate=gate.id,
+            policy=f"{decision.rule} ({decision.position})",
+            hint=f"when {gate.required_role} approved {gate.id}, repeat the request with --gate {gate.id}",
+        )
+
+    # -- working --------------------------------------------------------------------------------------------------
+
+    def commit(self, run: Run, identity: Identity | None, message: str) -> Document:
+        """Commit what the run changed; with nothing changed return the head and ``changed`` 0."""
+        if run.branch not in self._engine.dirty():
+            return self._committed(run, None)
+        head = self._engine.branch(run.branch).head
+        body = {"run": run.run, "branch": run.branch, "expected": head, "message": message}
+        with recorded(self._trust, self._appliance.clock, "commit", identity, body) as outcome:
+            done = self._engine.commit(run.branch, Note(message, run.provenance, self._appliance.now()))
+            outcome["commit"] = done.id if done else head
+        return self._committed(run, done)
+
+    def _committed(self, run: Run, done: Committed | None) -> Document:
+        return {
+            "commit": done.id if done else self._engine.branch(run.branch).head,
+            "branch": run.branch,
+            "changed": done.changed if done else 0,
+            "twins": [[render_path(name) for name in group] for group in done.twins] if done else [],
+            "left_out": [render_path(path) for path in done.left_out] if done else [],
+        }
+
+    # -- ending ---------------------------------------------------------------------------------------------------
+
+    def end(self, run: Run, identity: Identity | None, state: str = "ended", reason: str = "the run ended") -> Document:
+        """Commit what is left, revoke the lease and close the run. Repeats return the same."""
+        if run.state != "active":
+            return {"run": run.run, "state": run.state, "commit": self._head(run), "left_out": []}
+        with recorded(
+            self._trust, self._appliance.clock, "run.end", identity, {"run": run.run, "state": state, "reason": reason}
+        ) as outcome:
+            committed = self.commit(run, identity, "work left when the run ended")
+            now = self._appliance.now()
+            with self._trust.transaction():
+                self._trust.revoke_lease(LeaseId(run.lease), reason, now)
+                self.save(replace(run, state=state, ended=now, reason=reason))
+            outcome["commit"] = committed["commit"]
+        return {"run": run.run, "state": state, "commit": committed["commit"], "left_out": committed["left_out"]}
+
+    def save(self, run: Run) -> None:
+        """Store a changed run. Raises `trust.errors.Outdated` when somebody else changed it meanwhile."""
+        document = self._trust.document(_KIND, run.run)
+        self._trust.put_document(_KIND, run.run, asdict(run), document.version)
+        if run.state == "active":
+            self._active[run.run] = run
+        else:
+            self._active.pop(run.run, None)
+
+    def _head(self, run: Run) -> str | None:
+        try:
+            return self._engine.branch(run.branch).head
+        except NotFound:
+            return None
+
+
+def _run(body: Mapping[str, Any]) -> Run:
+    return Run(**body)

@@ -1,0 +1,160 @@
+"""Values of the contexts -> the JSON documents of the API. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from interfaces.port import Document
+from nasd.durations import render_time
+from nasd.paths import render_path
+from store.model import Branch, Change, Commit, Conflict, Side
+from trust.leases import state_of
+from trust.model import BudgetKind, Gate, Lease, LeaseState, Principal, Record, Token
+
+
+def page(items: Iterable[Document], *, after: str | None = None, truncated: bool = False) -> Document:
+    """Return a list document; `after` is the cursor of the next page when there is one."""
+    return {"items": list(items), "next": after, "truncated": truncated}
+
+
+def view_principal(principal: Principal, roles: frozenset[str]) -> Document:
+    """Return the document of a principal."""
+    return {
+        "principal": principal.name,
+        "kind": principal.kind.value,
+        "disabled": principal.disabled,
+        "created": render_time(principal.created),
+        "roles": sorted(roles),
+    }
+
+
+def view_token(token: Token) -> Document:
+    """Return the document of a token, without its secret."""
+    return {
+        "token": token.id,
+        "principal": token.principal,
+        "label": token.label,
+        "created": render_time(token.created),
+        "expires": render_time(token.expires),
+        "revoked": render_time(token.revoked),
+    }
+
+
+def view_lease(lease: Lease, now: int) -> Document:
+    """Return the document of a lease, without its secret."""
+    return {
+        "lease": lease.id,
+        "run": lease.run,
+        "principal": lease.principal,
+        "on_behalf_of": lease.on_behalf_of,
+        "state": state_of(lease, now).value,
+        "paths": list(lease.scope.paths),
+        "actions": sorted(action.value for action in lease.scope.actions),
+        "not_before": render_time(lease.scope.not_before),
+        "expires": render_time(lease.scope.expires),
+        "purpose": lease.scope.purpose,
+        "budgets": view_budgets(lease.scope.budgets, lease.used),
+        "parent": lease.parent,
+        "reason": lease.reason,
+    }
+
+
+def view_budgets(limits: Mapping[BudgetKind, int], used: Mapping[BudgetKind, int]) -> Document:
+    """Return limit (None: unlimited) and use of every kind of budget."""
+    return {kind.value: {"limit": limits.get(kind), "used": used.get(kind, 0)} for kind in BudgetKind}
+
+
+def view_gate(gate: Gate, *, card: bool = False) -> Document:
+    """Return the document of a gate, with its card when asked."""
+    document: Document = {
+        "gate": gate.id,
+        "state": gate.state.value,
+        "digest": gate.digest,
+        "deadline": render_time(gate.deadline),
+        "required_role": gate.required_role,
+        "subject": gate.subject,
+        "fallback": gate.fallback,
+        "created": render_time(gate.created),
+        "asked_by": gate.asked_by,
+        "answered_by": gate.answered_by,
+        "answered": render_time(gate.answered),
+        "comment": gate.comment,
+    }
+    return document | {"card": dict(gate.card)} if card else document
+
+
+def view_record(record: Record) -> Document:
+    """Return the document of a record."""
+    return {
+        "sequence": record.sequence,
+        "time": render_time(record.time),
+        "phase": record.phase.value,
+        "kind": record.kind,
+        "principal": record.principal,
+        "run": record.run,
+        "lease": record.lease,
+        "body": dict(record.body),
+        "refers": record.refers,
+        "previous": record.previous,
+        "hash": record.hash,
+    }
+
+
+def view_branch(branch: Branch) -> Document:
+    """Return the document of a branch."""
+    return {
+        "branch": branch.name,
+        "head": branch.head,
+        "base": branch.base,
+        "protected": branch.protected,
+        "created": render_time(branch.created),
+    }
+
+
+def view_commit(commit: Commit) -> Document:
+    """Return the document of a commit."""
+    provenance = commit.note.provenance
+    return {
+        "commit": commit.id,
+        "parents": list(commit.parents),
+        "message": commit.note.message,
+        "principal": provenance.principal,
+        "on_behalf_of": provenance.on_behalf_of,
+        "run": provenance.run,
+        "lease": provenance.lease,
+        "proposal": provenance.proposal,
+        "when": render_time(commit.note.when),
+        "author": commit.author,
+    }
+
+
+def view_change(change: Change, patch: bytes | None = None, *, patched: bool = False) -> Document:
+    """Return the document of one difference; with `patched`, its patch too (None: binary or too large)."""
+    document: Document = {
+        "kind": change.kind.value,
+        "path": render_path(change.path),
+        "origin": render_path(change.origin) if change.origin is not None else None,
+        "old_size": change.old.size if change.old else None,
+        "new_size": change.new.size if change.new else None,
+    }
+    if patched:
+        document["patch"] = patch.decode("utf-8", "backslashreplace") if patch is not None else None
+    return document
+
+
+def view_conflict(conflict: Conflict) -> Document:
+    """Return the document of a conflict, every side named."""
+    sides = {"base": conflict.base, "ours": conflict.ours, "theirs": conflict.theirs}
+    return {"path": render_path(conflict.path), "why": conflict.why} | {name: _view_side(side) for name, side in sides.items()}
+
+
+def _view_side(side: Side | None) -> Any:
+    if side is None:
+        return None
+    return {"kind": side.kind.value, "executable": side.executable, "content": side.content, "size": side.size}
+
+
+def lease_is_live(lease: Lease, now: int) -> bool:
+    """Tell whether a lease counts at a time."""
+    return state_of(lease, now) is LeaseState.LIVE

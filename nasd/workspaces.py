@@ -1,0 +1,32 @@
+"""Opening a branch for somebody: identity and branch -> workspace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from interfaces.port import Document
+from nasd.authority import Authority
+from nasd.meter import Meter
+from nasd.wiring import Appliance
+from nasd.workspace import BranchWorkspace
+from trust.model import Identity, LeaseId
+
+
+def identity_of(appliance: Appliance, *, principal: str = "", lease: str = "") -> Identity:
+    """Return the identity of a lease, or of a principal acting on its own. Raises `trust.errors.Unknown`."""
+    held = appliance.trust.lease(LeaseId(lease)) if lease else None
+    who = appliance.trust.principal(held.principal if held else principal)
+    return Identity(who, appliance.policies.current().roles_of(who.name), None, held)
+
+
+def open_workspace(appliance: Appliance, identity: Identity, branch: str, commit: Callable[[str], Document]) -> BranchWorkspace:
+    """Return a workspace on a branch; `commit` makes a commit with a message. Raises `store.errors.NotFound`."""
+    protected = appliance.engine.branch(branch).protected
+    authority = Authority(appliance.trust, appliance.policies, appliance.clock, identity, protected=protected)
+
+    def note_reads(batch: Mapping[str, Any]) -> None:
+        appliance.trust.state("reads", identity, {"branch": branch} | dict(batch), appliance.now())
+
+    meter = Meter(appliance.trust, identity.lease)
+    return BranchWorkspace(branch, appliance.engine.working(branch), authority, meter, commit=commit, note_reads=note_reads)
