@@ -82,6 +82,8 @@ class Handle(Protocol):
 class Tree(Protocol):
     """A directory tree, read-only: a commit, or the reading half of a working layer.
 
+    What a commit inherits has mode 0644 or 0755 (files), 0755 (directories) and 0777 (symlinks) and the time of the commit. A node
+    whose last name went stays while a handle of it is open, with no links.
     `NotFound` where a name is missing, `NotADirectory` and `IsADirectory` where the kind is wrong, `Stale` for a node without a place.
     """
 
@@ -95,10 +97,10 @@ class Tree(Protocol):
         """Return every name of a directory with its attributes, ordered by name."""
 
     def readlink(self, node: NodeId) -> bytes:
-        """Return the target of a symlink."""
+        """Return the target of a symlink. Raises `NotPermitted` for other kinds."""
 
     def open(self, node: NodeId, access: Access = READING) -> Handle:
-        """Open a file."""
+        """Open a file. Raises `IsADirectory`, `NotPermitted` for other kinds, `ReadOnly` for writing to a commit's tree."""
 
     def path(self, node: NodeId) -> bytes:
         """Return one path of the node now. Raises `Stale` when it has none."""
@@ -140,16 +142,22 @@ class Working(Tree, Protocol):
     ) -> None:
         """Move a name, whatever is below it, at once; replace what is there as POSIX says, or refuse, or swap both.
 
-        Raises `Exists` (with `replace` false), `NotEmpty`, `IsADirectory`, `NotADirectory`, `IntoItself`, `InvalidName`.
+        Raises `Exists` (with `replace` false), `NotEmpty`, `IsADirectory`, `NotADirectory`, `IntoItself`, `InvalidName`. Two names
+        of one file stay as they are.
         """
 
     def set_attributes(self, node: NodeId, change: AttributeChange) -> Attributes:
-        """Change mode, owner, times or size and return the result."""
+        """Change mode, owner, times or size and return the result.
+
+        Raises `IsADirectory` or `NotPermitted` for the size of anything but a file. A file is executable to commits when its owner
+        may execute it.
+        """
 
     def set_xattr(self, node: NodeId, name: bytes, value: bytes | None) -> None:
         """Set or (None) remove one ``user.*`` attribute.
 
-        Raises `NotFound` on removing a missing one, `NotPermitted` outside ``user.``, `TooLarge`.
+        Raises `NotFound` on removing a missing one, `NotPermitted` outside ``user.`` and for anything but files and directories,
+        `TooLarge` above 64 KiB.
         """
 
     def sync(self) -> None:
@@ -192,10 +200,13 @@ class Engine(Protocol):
         """Return the branches whose name starts with `prefix`, ordered by name."""
 
     def move_branch(self, name: str, expected: CommitId, target: CommitId) -> None:
-        """Set the head when it is `expected` and the working layer is clean. Raises `Moved`."""
+        """Set the head when it is `expected`. Raises `Moved`, also when the working layer has uncommitted changes."""
 
     def delete_branch(self, name: str, expected: CommitId) -> None:
-        """Remove the name and its working layer; commits stay while a snapshot or branch reaches them. Raises `Moved`."""
+        """Remove the name and its working layer, whatever it holds; commits stay while a snapshot or branch reaches them.
+
+        Raises `Moved`.
+        """
 
     def working(self, name: str) -> Working:
         """Return the working layer of a branch. Raises `NotFound`, `ReadOnly` for a protected branch."""
@@ -204,7 +215,7 @@ class Engine(Protocol):
         """Return the branches with uncommitted changes and the version of each working tree; costs what is dirty."""
 
     def commit(self, name: str, note: Note) -> Committed | None:
-        """Freeze the working layer as one commit on the branch; None when nothing changed.
+        """Freeze the working layer as one commit on the branch; None when nothing changed, or the branch is protected.
 
         Every write that returned before the call is in it; a write running meanwhile is in it whole or in the next one.
         """
@@ -219,7 +230,10 @@ class Engine(Protocol):
         """Return a commit. Raises `NotFound`."""
 
     def log(self, start: CommitId, path: bytes | None = None) -> Iterator[Commit]:
-        """Walk the history from `start`, newest first; with `path`, only the commits that changed it or something below it."""
+        """Walk the history from `start`, newest first, children before parents.
+
+        With `path`, only the commits whose entry there differs from that of every parent (the first commit: that have one).
+        """
 
     def is_ancestor(self, ancestor: CommitId, of: CommitId) -> bool:
         """Tell whether a commit is another's ancestor or that commit itself."""
@@ -237,16 +251,20 @@ class Engine(Protocol):
         """Return one change as a unified diff, or None when it is binary or a side is above `limit` bytes."""
 
     def merge(self, into: str, expected: CommitId, source: CommitId, note: Note) -> Merged:
-        """Merge a commit into a branch by a three-way merge and one merge commit with both parents.
+        """Merge a commit into a branch by a three-way merge and one merge commit with both parents, never a fast-forward.
 
-        Raises `Moved`. Conflicts leave the branch as it was.
+        A source that is an ancestor already changes nothing. Conflicts leave the branch as it was. Renames on either side are
+        followed. Raises `Moved`, also when the working layer has uncommitted changes.
         """
 
     def try_merge(self, into: CommitId, source: CommitId) -> Merged:
         """Tell what `merge` would find, changing nothing (`commit` is `into` when clean)."""
 
     def restore(self, name: str, source: CommitId, paths: Sequence[bytes]) -> None:
-        """Put paths of the working layer back to what `source` holds (removing what it does not); no path means everything."""
+        """Put paths of the working layer back to what `source` holds (removing what it does not); no path means everything.
+
+        What commits pass over stays where it is. Raises `ReadOnly` for a protected branch.
+        """
 
     def create_snapshot(self, name: str, commit: CommitId, now: int) -> None:
         """Give a commit a name that never moves. Raises `Exists`."""
@@ -258,16 +276,24 @@ class Engine(Protocol):
         """Commit a directory's content as a new branch. Raises `ImportFailed`, `HostileTree`, `Exists`."""
 
     def import_git(self, source: str, branch: str, now: int, progress: Progress) -> ImportReport:
-        """Take over the history of a git repository (path or URL) as a new branch. Raises as `import_directory`."""
+        """Take over the history of a git repository (path or URL) as a new branch (needs `Capability.GIT_EXPORT`).
+
+        Raises as `import_directory`.
+        """
 
     def export_directory(self, commit: CommitId, target: Path, progress: Progress) -> int:
         """Write a commit's tree into an empty or missing directory and return the number of files. Raises `Exists`."""
 
     def export_git(self, branch: str, target: Path, progress: Progress) -> int:
-        """Write a branch with its history as a bare repository that plain git clones, and return the number of commits."""
+        """Write a branch with its history as a bare repository that plain git clones, and return the number of commits.
+
+        Needs `Capability.GIT_EXPORT`.
+        """
 
     def unmerged(self, name: str, target: str) -> bool:
-        """Tell whether the branch holds content that `target`'s history does not (squashed merges count as merged)."""
+        """Tell whether the branch holds what `target`'s history does not: uncommitted changes, or a path that it changed and that no
+        commit of the target since their common ancestor holds alike. So a squashed merge counts as merged.
+        """
 
     def size(self, name: str) -> int:
         """Return the bytes on disk that deleting the branch would free at least."""

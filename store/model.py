@@ -54,7 +54,7 @@ class Capability(enum.Enum):
     SPARSE = "sparse files"
     DESCRIPTORS = "descriptors of files that the kernel can read"
     DURABLE = "survives the end of its process"
-    GIT_EXPORT = "exports plain git"
+    GIT_EXPORT = "takes over and exports plain git"
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +146,7 @@ class Branch:
 class Committed:
     """What a commit did: its id, how many paths changed, and what deserves a word.
 
-    `twins` are groups of names in one directory that fold to the same name on other systems; `left_out` are paths
+    `twins` are groups of paths, in directories that the commit changed, that are one path on other systems; `left_out` are paths
     that stay in the working layer because no commit can hold them (``.git`` folders, sockets, pipes).
     """
 
