@@ -53,7 +53,7 @@ class Client:
         self._secret = secret
         self._timeout = timeout
 
-    def get(self, path: str, **query: Any) -> Document:
+    def get(self, path: str, /, **query: Any) -> Document:
         """Return a document. Arguments that are None are left out. Raises `Fault`, `NoDaemon`."""
         return self._document("GET", _with_query(path, query), None, {})
 
@@ -63,7 +63,7 @@ class Client:
         headers = {"Content-Type": "application/json", "Idempotency-Key": os.urandom(16).hex()}
         return self._document("POST", path, content, headers)
 
-    def items(self, path: str, **query: Any) -> Iterator[Document]:
+    def items(self, path: str, /, **query: Any) -> Iterator[Document]:
         """Yield the items of a list, page after page. Raises as `get`."""
         cursor: str | None = None
         while True:

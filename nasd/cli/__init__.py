@@ -1,0 +1,1 @@
+"""The command ``nas``: noun, then verb. Data goes to standard output, talk to standard error."""

@@ -1,0 +1,69 @@
+"""Options that several verbs share, and how their text is read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import click
+
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+def read_pairs(texts: Sequence[str], option: str) -> dict[str, str]:
+    """Return ``name=value`` texts as a mapping. Raises `click.UsageError`."""
+    pairs: dict[str, str] = {}
+    for text in texts:
+        name, separator, value = text.partition("=")
+        if not name or not separator or name in pairs:
+            raise click.UsageError(f"{option} takes name=value, each name once, not {text!r}")
+        pairs[name] = value
+    return pairs
+
+
+def read_budgets(texts: Sequence[str]) -> dict[str, int]:
+    """Return ``name=amount`` texts as numbers; amounts may have a unit, such as 10MiB. Raises `click.UsageError`."""
+    from nasd.durations import parse_size
+
+    budgets: dict[str, int] = {}
+    for name, text in read_pairs(texts, "--budget").items():
+        try:
+            budgets[name.replace("-", "_")] = parse_size(text)
+        except ValueError as error:
+            raise click.UsageError(f"--budget {name}: {error}; write a whole number, or a size such as 10MiB") from error
+    return budgets
+
+
+def read_list(texts: Sequence[str]) -> list[str] | None:
+    """Return the parts of comma-separated texts, None when there are none."""
+    parts = [part.strip() for text in texts for part in text.split(",")]
+    return [part for part in parts if part] or None
+
+
+def scope_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that say what a lease allows: paths, actions, ttl, purpose, budgets."""
+    options: tuple[Decorator, ...] = (
+        click.option("--paths", multiple=True, metavar="PATTERN", help="Paths, such as src/**; repeatable, or with commas."),
+        click.option("--actions", multiple=True, metavar="ACTION", help="list, read, write, delete, propose; repeatable, or with commas."),
+        click.option("--ttl", metavar="DURATION", help="How long the lease counts, such as 90s, 8h or 7d."),
+        click.option("--purpose", help="What the work is for; people read it at a gate."),
+        click.option(
+            "--budget", "budgets", multiple=True, metavar="NAME=AMOUNT", help="reads, bytes_read, bytes_written, commits; repeatable."
+        ),
+    )
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+def read_scope(
+    paths: Sequence[str], actions: Sequence[str], ttl: str | None, purpose: str | None, budgets: Sequence[str]
+) -> dict[str, Any]:
+    """Return what `scope_options` were given as arguments of an operation. Raises `click.UsageError`."""
+    return {
+        "paths": read_list(paths),
+        "actions": read_list(actions),
+        "ttl": ttl,
+        "purpose": purpose,
+        "budgets": read_budgets(budgets) or None,
+    }

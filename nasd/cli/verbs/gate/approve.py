@@ -1,0 +1,26 @@
+"""``nas gate approve``."""
+
+from __future__ import annotations
+
+import click
+
+from nasd.cli.failures import DECISIONS, Exit
+from nasd.cli.session import Session, verb
+
+
+@verb
+@click.argument("gate")
+@click.option("--digest", help="The digest of the card that was judged; nothing is shown or asked.")
+@click.option("--yes", is_flag=True, help="Answer the card as it is now, without being asked.")
+@click.option("--comment", help="Why; it is kept with the answer.")
+def command(session: Session, gate: str, digest: str | None, yes: bool, comment: str | None) -> int:
+    """Say yes to a gate.
+
+    The card is shown first, and the answer counts for exactly that card.
+    """
+    from nasd.cli.cards import answer_gate
+
+    document = answer_gate(session, gate, "approve", digest=digest, yes=yes, comment=comment)
+    session.show_fields(document, "gate", "state", "result")
+    decision = document["result"].get("decision")
+    return DECISIONS.get(decision, Exit.OK)

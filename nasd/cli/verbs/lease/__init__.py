@@ -1,0 +1,1 @@
+"""Authorizations of runs."""

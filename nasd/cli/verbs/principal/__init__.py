@@ -1,0 +1,1 @@
+"""Who can authenticate and be held to account."""

@@ -1,0 +1,1 @@
+"""What runs ask to have merged."""

@@ -1,0 +1,1 @@
+"""Executions, each with its lease and its branch."""

@@ -1,0 +1,27 @@
+"""``nas run show``."""
+
+from __future__ import annotations
+
+import click
+
+from nasd.cli.session import Session, verb
+from nasd.client import place
+
+_SHOWN = ("run", "role", "state", "branch", "owner", "purpose", "base", "head", "created", "ended", "reason", "lease", "proposals")
+
+
+@verb
+@click.argument("run", envvar="NAS_RUN")
+def command(session: Session, run: str) -> None:
+    """Show a run and what it has not committed."""
+    document = session.client.get(place("/v1/runs/{run}", run=run))
+
+    def human() -> None:
+        from nasd.cli.tables import print_changes, print_fields
+
+        print_fields(document, _SHOWN)
+        if document["uncommitted"]:
+            print("\nnot committed:")
+            print_changes(document["uncommitted"], patch=False)
+
+    session.show(document, human)

@@ -1,0 +1,31 @@
+"""``nas run start``."""
+
+from __future__ import annotations
+
+import click
+
+from nasd.cli.options import read_scope, scope_options
+from nasd.cli.session import Session, verb
+
+
+@verb
+@click.argument("role")
+@scope_options
+@click.option("--gate", help="The gate that was approved for exactly this request.")
+def command(
+    session: Session,
+    role: str,
+    paths: tuple[str, ...],
+    actions: tuple[str, ...],
+    ttl: str | None,
+    purpose: str | None,
+    budgets: tuple[str, ...],
+    gate: str | None,
+) -> None:
+    """Start a run: a branch of its own, and a lease.
+
+    The branch begins at main's head; the secret of the lease is printed this once. A request outside of what the policy grants
+    becomes a gate (exit code 4); repeat it with --gate once it is approved.
+    """
+    body = {"role": role, "gate": gate, **read_scope(paths, actions, ttl, purpose, budgets)}
+    session.show_fields(session.client.post("/v1/runs", body), "run", "branch", "lease", "paths", "actions", "expires", "secret")

@@ -1,0 +1,21 @@
+"""``nas serve``."""
+
+from __future__ import annotations
+
+import click
+
+from nasd.cli.session import Session, verb
+
+
+@verb
+@click.option("--background", is_flag=True, help="Return once the daemon answers; it stays.")
+def command(session: Session, background: bool) -> None:
+    """Run the daemon.
+
+    It serves the HTTP API on loopback and on a Unix socket, keeps mounts alive and does the jobs. One daemon for each data
+    directory. SIGTERM or `nas stop` drains it.
+    """
+    from nasd.daemon import serve
+
+    document = serve(session.settings, background=background)
+    session.show(document, lambda: session.say("serving" if background else "stopped"))
