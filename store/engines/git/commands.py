@@ -5,7 +5,8 @@
 2. A repository is always named (``--git-dir``): git never finds one by looking around, so a repository embedded in content is inert.
 3. Nothing is ever asked: no terminal, no password program.
 4. Arguments that came from outside follow ``--end-of-options``; the callers see to that.
-5. A child inherits no descriptor and none of this process' environment.
+5. A child inherits none of this process' environment, and no descriptor but one that a caller names: a lock that has to outlive a killed
+   parent as long as its child works on.
 6. A failed child raises `CommandFailed` with the last line it printed; output is never matched against a pattern to learn what went wrong.
 """
 
@@ -73,10 +74,16 @@ def run_git(
     settings: Sequence[str] = (),
     extra: Mapping[str, str] | None = None,
     given: bytes = b"",
+    inherited: Sequence[int] = (),
 ) -> bytes:
     """Run git to its end with `given` as its input and return what it printed. Raises `CommandFailed`."""
     done = subprocess.run(
-        git_arguments(git_dir, *arguments, settings=settings), env=git_environment(extra), input=given, capture_output=True, check=False
+        git_arguments(git_dir, *arguments, settings=settings),
+        env=git_environment(extra),
+        input=given,
+        capture_output=True,
+        check=False,
+        pass_fds=inherited,
     )
     if done.returncode != 0:
         raise _failure(arguments, done.stderr)

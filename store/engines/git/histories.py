@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -186,15 +187,13 @@ def _is_pointer(repository: pygit2.Repository, oid: bytes) -> bool:
 
 def _adopt(fetched: Path, packs: Path, sync: Sync) -> None:
     for index in sorted(fetched.glob("pack-*.idx")):
-        for path in (index.with_suffix(".pack"), index):
-            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-            try:
-                sync(descriptor)
-            finally:
-                os.close(descriptor)
-        step("import: pack")
-        index.with_suffix(".pack").rename(packs / f"{index.stem}.pack")
-        step("import: index")
-        index.rename(packs / index.name)
-    step("import: adopted")
+        with open(index.with_suffix(".pack"), "rb") as pack, open(index, "rb") as listed:
+            fcntl.flock(pack, fcntl.LOCK_EX)
+            sync(pack.fileno())
+            sync(listed.fileno())
+            step("import: name pack")
+            index.with_suffix(".pack").rename(packs / f"{index.stem}.pack")
+            step("import: name index")
+            index.rename(packs / index.name)
+    step("import: sync folder")
     sync_folder(packs, sync)

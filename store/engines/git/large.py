@@ -19,7 +19,7 @@ import hashlib
 import os
 import re
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -121,14 +121,15 @@ class LargeStore:
         """Tell whether the content of a pointer is here."""
         return self._recipe_path(pointer.sha256.hex()).exists()
 
-    def collect(self, live: Iterable[bytes]) -> Collected | None:
-        """Remove the recipes of all but the `live` files (SHA-256 of their content) and every chunk that no recipe names.
+    def collect(self, find_live: Callable[[], Iterable[bytes]]) -> Collected | None:
+        """Remove the recipes of all but the live files (SHA-256 of their content) and every chunk that no recipe names.
 
-        Returns None, having done nothing, while someone is `writing`. A death in the middle leaves only more to remove.
+        Returns None, having done nothing, while someone is `writing`; `find_live` is asked when nobody is, and nobody begins meanwhile.
+        A death in the middle leaves only more to remove.
         """
         try:
             with self._locked(fcntl.LOCK_EX | fcntl.LOCK_NB):
-                return self._collect({sha256.hex() for sha256 in live})
+                return self._collect({sha256.hex() for sha256 in find_live()})
         except BlockingIOError:
             return None
 

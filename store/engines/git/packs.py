@@ -6,11 +6,13 @@
 3. Level 1 compression, and none for content of a mebibyte or more or that does not shrink: the first write has to be fast, and a
    repack compresses later.
 4. An object is written once a pack, however often it is added.
-5. A writer belongs to one thread.
+5. A writer belongs to one thread. It holds a lock on its files while it lives, which is how `remove_abandoned` tells what a death left
+   behind from what another process is writing now.
 """
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import io
 import itertools
@@ -57,6 +59,7 @@ class PackWriter:
         self._folder = folder
         self._sync = sync
         self._path, self._file = _temporary(folder)
+        self._index: tuple[Path, io.BufferedRandom] | None = None
         self._written: dict[bytes, _Written] = {}
         self._offset = self._file.write(_pack_header(0))
 
@@ -117,18 +120,26 @@ class PackWriter:
         digest = self._seal()
         index = self._write_index(digest)
         final = self._folder / f"pack-{digest.hex()}.pack"
-        step("pack: synced")
+        step("pack: name")
         self._path.rename(final)
-        step("pack: named")
+        step("pack: name index")
         index.rename(final.with_suffix(".idx"))
-        step("pack: index named")
+        step("pack: sync folder")
         sync_folder(self._folder, self._sync)
+        self._release()
         return final.stem
 
     def abort(self) -> None:
-        """Remove what was written. Repeats do nothing."""
-        self._file.close()
+        """Remove what was written and has no name yet. Repeats do nothing."""
         self._path.unlink(missing_ok=True)
+        if self._index is not None:
+            self._index[0].unlink(missing_ok=True)
+        self._release()
+
+    def _release(self) -> None:
+        self._file.close()
+        if self._index is not None:
+            self._index[1].close()
 
     def _append(self, oid: bytes, packed: Iterable[bytes]) -> None:
         start = self._offset
@@ -152,14 +163,19 @@ class PackWriter:
         self._file.seek(0)
         digest = hashlib.file_digest(self._file, _sha1).digest()
         self._file.write(digest)
-        _close_synced(self._file, self._sync)
+        self._sync_file(self._file)
         return digest
 
     def _write_index(self, pack_digest: bytes) -> Path:
-        path, file = _temporary(self._folder)
+        self._index = path, file = _temporary(self._folder)
         file.write(encode_index(sorted(self._written.values()), pack_digest))
-        _close_synced(file, self._sync)
+        self._sync_file(file)
         return path
+
+    def _sync_file(self, file: io.BufferedRandom) -> None:
+        file.flush()
+        step("pack: sync")
+        self._sync(file.fileno())
 
 
 def write_pack(folder: Path, objects: Iterable[GitObject], *, sync: Sync = os.fsync) -> str | None:
@@ -171,6 +187,26 @@ def write_pack(folder: Path, objects: Iterable[GitObject], *, sync: Sync = os.fs
         return writer.finish()
     finally:
         writer.abort()
+
+
+def remove_abandoned(folder: Path) -> int:
+    """Remove what writers that died left in a folder of packs, and return its bytes; files of living writers stay.
+
+    The folder is served by no git command that writes meanwhile.
+    """
+    strays = [path for pattern in (f"{TEMPORARY}*", ".tmp-*") for path in folder.glob(pattern)]
+    strays += [path for path in folder.glob("pack-*.pack") if not path.with_suffix(".idx").exists()]
+    return sum(_remove_unlocked(path) for path in strays)
+
+
+def _remove_unlocked(path: Path) -> int:
+    try:
+        with open(path, "rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            path.unlink()
+            return os.fstat(file.fileno()).st_size
+    except (BlockingIOError, FileNotFoundError):
+        return 0
 
 
 def sync_folder(folder: Path, sync: Sync = os.fsync) -> None:
@@ -257,12 +293,11 @@ def _pack_header(count: int) -> bytes:
 
 
 def _temporary(folder: Path) -> tuple[Path, io.BufferedRandom]:
-    descriptor, name = tempfile.mkstemp(prefix=TEMPORARY, dir=folder)
-    os.fchmod(descriptor, 0o444)
-    return Path(name), io.BufferedRandom(io.FileIO(descriptor, "r+"), _PIECE)
-
-
-def _close_synced(file: io.BufferedRandom, sync: Sync) -> None:
-    file.flush()
-    sync(file.fileno())
-    file.close()
+    """Make a locked file; one that `remove_abandoned` took before it was locked is given up."""
+    while True:
+        descriptor, name = tempfile.mkstemp(prefix=TEMPORARY, dir=folder)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        if os.fstat(descriptor).st_nlink:
+            os.fchmod(descriptor, 0o444)
+            return Path(name), io.BufferedRandom(io.FileIO(descriptor, "r+"), _PIECE)
+        os.close(descriptor)

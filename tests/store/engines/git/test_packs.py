@@ -9,6 +9,7 @@ import struct
 import subprocess
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ from store.engines.git import steps
 from store.engines.git.commands import run_git
 from store.engines.git.objects import EMPTY_TREE, GitObject, Kind, encode_tree, make_object, object_id
 from store.engines.git.packfolder import PackFolder
-from store.engines.git.packs import INDEX_MAGIC, PackWriter, encode_index, entry_header, write_pack
+from store.engines.git.packs import INDEX_MAGIC, PackWriter, encode_index, entry_header, remove_abandoned, write_pack
 from store.errors import Corrupt
 from store.trees import FILE, TreeEntry
 
@@ -106,33 +107,39 @@ def test_pack_and_index_are_synced_before_their_names_and_the_folder_after(repos
         write_pack(folder(repository), [make_object(Kind.BLOB, b"data")], sync=sync)
     finally:
         steps.watch_steps(None)
-    assert seen == ["file", "file", "pack: synced", "pack: named", "pack: index named", "folder"]
+    assert seen == ["pack: sync", "file", "pack: sync", "file", "pack: name", "pack: name index", "pack: sync folder", "folder"]
 
 
-def test_a_death_between_the_renames_leaves_a_valid_repository(repository: Path) -> None:
-    class Death(BaseException):
-        pass
+class Death(BaseException):
+    """The end of a process, as far as one process can play it."""
+
+
+@pytest.mark.parametrize("point", range(6))
+def test_a_death_at_any_step_leaves_a_valid_repository_and_removable_rests(repository: Path, point: int) -> None:
+    taken: list[str] = []
 
     def die(name: str) -> None:
-        if name == "pack: named":
+        taken.append(name)
+        if len(taken) == point + 1:
             raise Death
 
-    kept = write_pack(folder(repository), [make_object(Kind.BLOB, b"kept")])
+    write_pack(folder(repository), [make_object(Kind.BLOB, b"kept")])
+    before = set(folder(repository).iterdir())
+    writer = PackWriter(folder(repository))
+    writer.add_blob(b"lost")
     steps.watch_steps(die)
     try:
-        with pytest.raises(Death):
-            PackWriter.finish(_with_blob(repository))
+        with suppress(Death):
+            writer.finish()
     finally:
         steps.watch_steps(None)
+    assert remove_abandoned(folder(repository)) == 0 or point >= 5, "a living writer's files stay"
+    writer._release()
+    remove_abandoned(folder(repository))
     run_git(repository, "fsck", "--full")
-    assert run_git(repository, "cat-file", "--batch-all-objects", "--batch-check").count(b"\n") == 1
-    assert kept is not None
-
-
-def _with_blob(repository: Path) -> PackWriter:
-    pack = PackWriter(folder(repository))
-    pack.add_blob(b"lost")
-    return pack
+    visible = run_git(repository, "cat-file", "--batch-all-objects", "--batch-check").count(b"\n")
+    after = set(folder(repository).iterdir())
+    assert (visible, len(after - before)) == ((1, 0) if point < 4 else (2, 2))
 
 
 @given(st.lists(st.binary(max_size=300), min_size=1, max_size=30))
