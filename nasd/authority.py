@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
+from dataclasses import asdict
 
 from interfaces.faults import Fault, Kind
 from nasd.acts import Clock
@@ -17,7 +18,7 @@ from nasd.faults import refusal
 from nasd.paths import render_path
 from trust.cache import DecisionCache
 from trust.denials import Denials
-from trust.leases import state_of
+from trust.leases import lease_state
 from trust.model import (
     Action,
     BudgetKind,
@@ -32,7 +33,8 @@ from trust.model import (
     PrincipalName,
     Scope,
 )
-from trust.policy import CompiledPolicy, PathSet, compile_policy, decide, path_set
+from trust.policy import CompiledPolicy, compile_policy, decide, path_set
+from trust.policy.patterns import PathSet
 from trust.service import Trust
 
 
@@ -63,7 +65,7 @@ def gather(
         action=action,
         path=path,
         lease=lease.scope if lease else None,
-        lease_state=state_of(lease, now) if lease else None,
+        lease_state=lease_state(lease, now) if lease else None,
         left=left or {},
         needs=needs or {},
         protected=protected,
@@ -104,7 +106,8 @@ class Authority:
         self._protected = protected
         self._cache = DecisionCache()
         self._denials = Denials()
-        self._epoch: Epoch | None = None
+        self._lock = threading.Lock()
+        self._epoch = Epoch(-1)
         self.identity = identity
         self._policy = policies.current()
         self._subject = identity.lease.id if identity.lease else identity.principal.name
@@ -124,7 +127,7 @@ class Authority:
             raise Fault(Kind.DENIED, f"{self.identity.principal.name} is disabled", hint="ask the owner")
         if lease is None:
             return
-        state = state_of(lease, int(self._clock()))
+        state = lease_state(lease, int(self._clock()))
         if state is LeaseState.REVOKED:
             raise Fault(Kind.REVOKED, f"lease {lease.id} was revoked: {lease.reason or 'no reason given'}", hint="ask the owner")
         if state is LeaseState.EXPIRED:
@@ -135,13 +138,17 @@ class Authority:
     def decide(self, action: Action, directory: bytes, name: bytes | None) -> Decision:
         """Return the decision about a name in a directory (None: about the directory itself)."""
         self._refresh()
-        path = directory if name is None else directory + b"/" + name if directory else name
-        cached = self._cache.get(self._subject, action, directory, path)
-        lease = self.identity.lease
-        if cached is not None and (lease is None or lease.scope.not_before <= self._clock() < lease.scope.expires):
+        if name is None:
+            directory, name = _split(directory)
+        now = int(self._clock())
+        if not name:
+            return decide(self._policy, self._facts(action, now, b""))
+        cached = self._cache.find(self._epoch, self._subject, action, directory, name, now)
+        if cached is not None:
             return cached
-        decision = decide(self._policy, gather(self.identity, action, int(self._clock()), path=path, protected=self._protected))
-        self._cache.put(self._subject, action, directory, path, decision, uniform=name is not None and self._uniform(action, directory))
+        facts = self._facts(action, now, _join(directory, name))
+        decision = decide(self._policy, facts)
+        self._cache.keep(self._epoch, self._subject, directory, name, self._policy, facts, decision)
         return decision
 
     def allows(self, action: Action, directory: bytes, name: bytes | None) -> bool:
@@ -153,16 +160,15 @@ class Authority:
         decision = self.decide(action, directory, name)
         if decision.effect is Effect.ALLOW:
             return
-        path = directory if name is None else directory + b"/" + name if directory else name
-        self._denials.add(self._subject, action, path, decision.rule, int(self._clock()))
+        path = _join(directory, name)
+        self._count_denial(action, path, decision)
         raise refusal(decision, f"{action.value} {render_path(path)}")
 
     def sees(self, directory: bytes, name: bytes | None, *, is_directory: bool) -> bool:
         """Tell whether a name exists for this caller: it may be listed, or something below it may."""
         if self.allows(Action.LIST, directory, name):
             return True
-        path = directory if name is None else directory + b"/" + name if directory else name
-        return is_directory and self._leads_somewhere(path)
+        return is_directory and self._leads_somewhere(_join(directory, name))
 
     def sees_all(self, directory: bytes) -> bool:
         """Tell whether every name that is or could be directly in the directory is visible, so that a listing needs no filter."""
@@ -173,10 +179,24 @@ class Authority:
         same = self._policy.uniform_subtree(action, directory) and self._scope().uniform_subtree(directory)
         return same and self.allows(action, directory, b"\x00")
 
-    def flush(self) -> None:
-        """Write the denials counted so far to the record."""
-        for body in self._denials.take(int(self._clock())):
-            self._trust.state("denied", self.identity, body, int(self._clock()))
+    def flush(self, *, everything: bool = False) -> None:
+        """Write the denials whose minute is over (or `everything`) to the record."""
+        now = int(self._clock())
+        for denied in self._denials.take(None if everything else now):
+            if denied.count > 1:
+                self._trust.state("denied", self.identity, asdict(denied) | {"count": denied.count - 1}, now)
+
+    def _count_denial(self, action: Action, path: bytes, decision: Decision) -> None:
+        """Record the first denial of its kind at once; `flush` tells how often it happened again."""
+        now = int(self._clock())
+        with self._lock:
+            first = self._denials.add(self._subject, action.value, render_path(path), decision.rule, now)
+        if first:
+            body = {"lease": self._subject, "action": action.value, "path": render_path(path), "rule": decision.rule, "count": 1}
+            self._trust.state("denied", self.identity, body, now)
+
+    def _facts(self, action: Action, now: int, path: bytes) -> Facts:
+        return gather(self.identity, action, now, path=path, protected=self._protected)
 
     def _scope(self) -> PathSet:
         return path_set(self.identity.lease.scope.paths if self.identity.lease else ("**",))
@@ -195,5 +215,15 @@ class Authority:
         principal = self._trust.principal(self.identity.principal.name)
         lease = self._trust.lease(self.identity.lease.id) if self.identity.lease else None
         self.identity = Identity(principal, self._policy.roles_of(principal.name), self.identity.token, lease)
-        self._cache.clear()
         self._epoch = epoch
+
+
+def _split(path: bytes) -> tuple[bytes, bytes]:
+    directory, _, name = path.rpartition(b"/")
+    return directory, name
+
+
+def _join(directory: bytes, name: bytes | None) -> bytes:
+    if name is None:
+        return directory
+    return directory + b"/" + name if directory else name

@@ -88,7 +88,7 @@ def as_fault(error: Exception) -> Fault:
         return error
     for kinds in (STORE_KINDS, TRUST_KINDS):
         for cls in type(error).__mro__:
-            if kind := kinds.get(cls):  # type: ignore[call-overload]
+            if kind := kinds.get(cls):
                 return Fault(kind, str(error), hint=HINTS.get(cls, ""))
     if isinstance(error, OSError):
         kind = _ERRNO_KINDS.get(error.errno or 0, Kind.INTERNAL)

@@ -20,7 +20,7 @@ from nasd.wiring import Appliance
 from store.errors import StoreError
 from store.model import Version
 from trust.errors import TrustError, Unknown
-from trust.leases import state_of
+from trust.leases import lease_state
 from trust.model import Epoch, Identity, LeaseId, LeaseState, PrincipalName
 
 TICK = 0.25
@@ -85,7 +85,7 @@ class Jobs:
     def _close_if_ended(self, run: Run, now: int) -> int:
         """Return when the run's lease expires."""
         lease = self._appliance.trust.lease(LeaseId(run.lease))
-        state = state_of(lease, now)
+        state = lease_state(lease, now)
         if state in (LeaseState.EXPIRED, LeaseState.REVOKED):
             self._runs.end(run, self._identity(), state.value, lease.reason or f"its lease {state.value}")
             self._mounts.remove_run(run.run)

@@ -33,7 +33,7 @@ from store.errors import Moved, NotFound
 from store.model import Change, CommitId, Note
 from store.names import find_twins
 from trust.errors import Unknown
-from trust.gates import digest_of
+from trust.gates import card_digest
 from trust.model import Action, Decision, Effect, Gate, GateId, GateState, Identity, PrincipalName
 from trust.policy import CompiledPolicy, compile_policy, decide
 
@@ -137,7 +137,7 @@ class Proposals:
                 return self._close(
                     proposal, "conflict", _conflict_reason(weighed), conflicts=tuple(view_conflict(c) for c in weighed.conflicts)
                 )
-            if gate is not None and digest_of(weighed.card) != gate.digest:
+            if gate is not None and card_digest(weighed.card) != gate.digest:
                 return self._close(proposal, "stale", "what the gate showed is not what would be merged now: propose again")
             if weighed.decision.effect is Effect.GATE:
                 return self._ask(run, proposal, weighed)

@@ -1,7 +1,7 @@
 """The life of a run: request, start, work, commit, end.
 
-1. A run owns one branch, ``<role>/<run id>``, and has one root lease: Both exist, or neither: a restart undoes a half start.
-2. A lease inside the policy's envelope is issued at once; outside it a gate asks, and the same request repeated with that gate starts the run.
+1. A run owns one branch, ``<role>/<run id>``, and has one root lease: both exist, or neither: a restart undoes a half start.
+2. A lease inside the policy's envelope is issued at once; outside it a gate asks, and the same request with that gate starts the run.
 3. However a run ends, its work is committed first and its branch stays until `nasd.reclaim` may remove it.
 """
 
@@ -22,7 +22,7 @@ from nasd.wiring import Appliance
 from store.errors import NotFound
 from store.model import Committed, Note, Provenance
 from trust.errors import Unknown
-from trust.gates import digest_of
+from trust.gates import card_digest
 from trust.model import (
     LEASABLE,
     Action,
@@ -231,7 +231,7 @@ class Runs:
         if request.gate is None:
             return None
         gate = self._trust.gate(GateId(request.gate))
-        if gate.digest != digest_of(request.card(owner)):
+        if gate.digest != card_digest(request.card(owner)):
             raise Fault(Kind.PRECONDITION, f"gate {gate.id} was asked for another request", hint="repeat exactly the request it shows")
         if gate.state is GateState.PENDING:
             raise Fault(Kind.GATED, f"gate {gate.id} still waits for {gate.required_role}", gate=gate.id, hint="`nas gate list` shows it")
@@ -245,7 +245,7 @@ class Runs:
         subject = f"start:{request.role}"
         card = request.card(identity.principal.name)
         now = self._appliance.now()
-        waiting = [gate for gate in self._trust.gates(GateState.PENDING, subject) if gate.digest == Digest(digest_of(card))]
+        waiting = [gate for gate in self._trust.gates(GateState.PENDING, subject) if gate.digest == Digest(card_digest(card))]
         if waiting:
             gate = waiting[0]
         else:

@@ -9,7 +9,7 @@ from interfaces.port import Document
 from nasd.durations import render_time
 from nasd.paths import render_path
 from store.model import Branch, Change, Commit, Conflict, Side
-from trust.leases import state_of
+from trust.leases import lease_state
 from trust.model import BudgetKind, Gate, Lease, LeaseState, Principal, Record, Token
 
 
@@ -48,7 +48,7 @@ def view_lease(lease: Lease, now: int) -> Document:
         "run": lease.run,
         "principal": lease.principal,
         "on_behalf_of": lease.on_behalf_of,
-        "state": state_of(lease, now).value,
+        "state": lease_state(lease, now).value,
         "paths": list(lease.scope.paths),
         "actions": sorted(action.value for action in lease.scope.actions),
         "not_before": render_time(lease.scope.not_before),
@@ -157,4 +157,4 @@ def _view_side(side: Side | None) -> Any:
 
 def lease_is_live(lease: Lease, now: int) -> bool:
     """Tell whether a lease counts at a time."""
-    return state_of(lease, now) is LeaseState.LIVE
+    return lease_state(lease, now) is LeaseState.LIVE

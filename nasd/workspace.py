@@ -15,7 +15,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, TypeVar, cast
 
 from interfaces.faults import Fault, Kind
 from interfaces.port import Access, AttributeChange, Attributes, Content, Document, Handle, Space, Touch
@@ -32,23 +32,22 @@ from store.model import EntryKind, NodeId, Version
 from trust.errors import TrustError
 from trust.model import Action, BudgetKind
 
-P = ParamSpec("P")
-T = TypeVar("T")
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 _SPECIAL = {stat.S_IFREG: EntryKind.FILE, stat.S_IFIFO: EntryKind.FIFO, stat.S_IFSOCK: EntryKind.SOCKET}
 
 
-def guarded(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, P], T]:
+def guarded(method: Method) -> Method:
     """Return the method with every error of the contexts and the system turned into a `Fault`."""
 
     @wraps(method)
-    def call(self: Any, *args: P.args, **kwargs: P.kwargs) -> T:
+    def call(*args: Any, **kwargs: Any) -> Any:
         try:
-            return method(self, *args, **kwargs)
+            return method(*args, **kwargs)
         except (StoreError, TrustError, OSError) as error:
             raise as_fault(error) from error
 
-    return call
+    return cast("Method", call)
 
 
 class BranchWorkspace:
@@ -253,16 +252,16 @@ class BranchWorkspace:
         return self._commit(message)
 
     @guarded
-    def flush(self) -> None:
-        """Write what was counted (reads, denials, budgets) to trust."""
+    def flush(self, *, everything: bool = False) -> None:
+        """Write what was counted (reads, denials, budgets) to trust; `everything` also what still gathers."""
         if batch := self._reads.take():
             self._note_reads(batch)
-        self._authority.flush()
+        self._authority.flush(everything=everything)
         self._meter.settle()
 
     def close(self) -> None:
         """Flush what was counted and release everything."""
-        self.flush()
+        self.flush(everything=True)
         self._working.close()
 
     # -- deciding -------------------------------------------------------------------------------------------------

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from interfaces.port import Document
 from nasd.authority import Authority
 from nasd.meter import Meter
+from nasd.protected import ProtectedTree
 from nasd.wiring import Appliance
 from nasd.workspace import BranchWorkspace
+from store.model import Space
 from trust.model import Identity, LeaseId
+
+
+def _protected(appliance: Appliance, branch: str) -> ProtectedTree:
+    usage = shutil.disk_usage(appliance.settings.store)
+    return ProtectedTree(appliance.engine, branch, Space(usage.total, usage.free))
 
 
 def identity_of(appliance: Appliance, *, principal: str = "", lease: str = "") -> Identity:
@@ -29,4 +37,5 @@ def open_workspace(appliance: Appliance, identity: Identity, branch: str, commit
         appliance.trust.state("reads", identity, {"branch": branch} | dict(batch), appliance.now())
 
     meter = Meter(appliance.trust, identity.lease)
-    return BranchWorkspace(branch, appliance.engine.working(branch), authority, meter, commit=commit, note_reads=note_reads)
+    working = _protected(appliance, branch) if protected else appliance.engine.working(branch)
+    return BranchWorkspace(branch, working, authority, meter, commit=commit, note_reads=note_reads)

@@ -16,7 +16,7 @@ def _status(desk: Desk, identity: Identity, _: Arguments) -> Document:
     desk.require(identity, Action.OBSERVE, "show the status")
     appliance = desk.appliance
     records, head = appliance.trust.head()
-    _, source, digest = appliance.trust.adopted_policy()
+    _text, source, digest = appliance.trust.adopted_policy()
     return desk.describe() | {
         "main": appliance.engine.branch(MAIN).head,
         "branches": len(appliance.engine.branches()),
