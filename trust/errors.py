@@ -42,6 +42,10 @@ class Widened(TrustError):
     """A narrowing that would widen: more paths, more actions, a later end, a larger budget."""
 
 
+class ScopeInvalid(TrustError):
+    """A lease that cannot be: no path, an action no lease carries, an end before its beginning, a negative budget."""
+
+
 class BudgetSpent(TrustError):
     """A budget of the lease, or of one it descends from, does not cover the amount; nothing was charged."""
 
@@ -73,6 +77,18 @@ class PolicyInvalid(TrustError):
         """Keep the diagnostics beside subject and reason."""
         super().__init__(subject, why)
         self.diagnostics = diagnostics
+
+
+class PatternInvalid(TrustError):
+    """A path pattern that is not normalised or above a limit."""
+
+
+class QuantityInvalid(TrustError):
+    """A size or a duration that is not written as a number with a known unit."""
+
+
+class KeyMissing(TrustError):
+    """The key that a lease's secret hangs on is gone: the lease cannot be used, narrowed or verified any more."""
 
 
 class RecorderUnavailable(TrustError):

@@ -184,7 +184,8 @@ class Facts:
 
     `lease` is None when a principal acts on its own; `path` is None when the action is not about one path; `left` is
     what remains of each limited budget; `needs` is what this act would charge; `gate` is the id of an approved gate for
-    exactly this act; `protected` tells whether the branch only moves by merges.
+    exactly this act; `protected` tells whether the branch only moves by merges; `disabled` whether the principal, or
+    the one it acts for, may not act any more.
     """
 
     now: int
@@ -202,6 +203,7 @@ class Facts:
     change: ChangeFacts | None
     request: Scope | None
     gate: GateId | None
+    disabled: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,76 +1,329 @@
-"""The one class callers meet: gather, decide, act."""
+"""The one class callers meet: gather, decide, act.
+
+1. Principals, tokens, leases, gates, documents, the adopted policy and the record, over one engine. Deciding is pure: `trust.policy`.
+2. What changes something is durable when it returns; inside `transaction`, when that block ends. The exceptions say so: `charge`, `refund`,
+   `conclude` and `state` are visible at once and durable soon.
+3. Nothing here records by itself: what is consequential is the composition's to announce and conclude.
+4. Any thread may call; any number of processes may hold one each.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from trust.budgets import Account, check_amounts, check_charge, left_of
+from trust.contract import Engine
+from trust.credentials import Credentials
+from trust.engines import open_engine
+from trust.errors import GateClosed, Outdated, PolicyInvalid, Taken, Unknown
+from trust.gates import card_digest, check_answer, check_digest, check_question, describe_end
+from trust.keys import Keys
 from trust.model import (
-    BudgetKind, Digest, Document, Epoch, Gate, GateId, GateState, Identity, Lease, LeaseId, Principal, PrincipalKind, PrincipalName,
-    Record, RecordPhase, RunId, Scope, Sequence as RecordSequence, Token, TokenId, Verification,
+    BudgetKind,
+    Digest,
+    Document,
+    Epoch,
+    Gate,
+    GateId,
+    GateState,
+    Identity,
+    Lease,
+    LeaseId,
+    Principal,
+    PrincipalKind,
+    PrincipalName,
+    Record,
+    RunId,
+    Scope,
+    Token,
+    TokenId,
+    Verification,
 )
+from trust.model import Sequence as RecordSequence
+from trust.policy.compiling import compile_policy, empty_policy
+from trust.policy.rules import CompiledPolicy
+from trust.recorder import Recorder
 
 
 class Trust:
-    """Principals, tokens, leases, gates, documents and the record, over one engine. Any thread may call; several processes may hold one each."""
+    """Everything trust keeps. Make one with `Trust.open`."""
 
-    # opening: Trust.open(folder: Path) -> Trust (classmethod; picks the sqlite engine; keys live in folder/keys/)
-    def close(self) -> None: ...
+    def __init__(self, engine: Engine, keys: Keys, entropy: Callable[[int], bytes]) -> None:
+        self._engine = engine
+        self._keys = keys
+        self._credentials = Credentials(engine, keys, entropy)
+        self._recorder = Recorder(engine)
+        self._policy = empty_policy("no policy")
+
+    @classmethod
+    def open(cls, folder: Path, *, engine: str = "sqlite", entropy: Callable[[int], bytes] = os.urandom) -> Trust:
+        """Open the state in a folder, making it if there is none. Raises `RecorderUnavailable`."""
+        opened = open_engine(engine, folder)
+        return cls(opened, Keys(folder / "keys", opened.leases.last_key_epoch(), entropy), entropy)
+
+    def close(self) -> None:
+        """Flush and release everything. Repeats do nothing."""
+        self._engine.close()
 
     def transaction(self) -> AbstractContextManager[None]:
-        """Make every write inside one atomic step that is durable when the block ends."""
-        raise NotImplementedError
+        """Make every write inside one atomic step that is durable when the block ends. Keep it short: writers wait for each other."""
+        return self._engine.transaction()
 
     def epoch(self) -> Epoch:
-        """Return a number that grows when a lease, policy, gate, principal or token changes, in any process; about a microsecond."""
-        raise NotImplementedError
+        """Return a number that grows whenever a decision made before may be another now, in any process; costs microseconds."""
+        return self._engine.epoch()
 
-    # principals and tokens
-    def add_principal(self, name: str, kind: PrincipalKind, now: int, attributes: Mapping[str, str] = {}) -> Principal: ...
-    def principal(self, name: str) -> Principal: ...
-    def principals(self) -> Sequence[Principal]: ...
-    def disable_principal(self, name: str, now: int) -> None: ...   # its tokens and leases stop counting
-    def issue_token(self, principal: str, label: str, expires: int | None, now: int) -> tuple[Token, str]: ...
-    def tokens(self, principal: str | None = None) -> Sequence[Token]: ...
-    def revoke_token(self, token: str, now: int) -> None: ...
-    def authenticate(self, secret: str, now: int) -> Identity: ...   # token secret or anl1 lease token
+    def add_principal(self, name: str, kind: PrincipalKind, now: int, attributes: Mapping[str, str] | None = None) -> Principal:
+        """Add a principal. The attribute ``roles`` names standing roles, separated by commas. Raises `Taken`."""
+        principal = Principal(PrincipalName(name), kind, now, attributes=dict(attributes or {}))
+        with self._engine.transaction():
+            self._engine.principals.add(principal)
+        return principal
 
-    # leases
-    def issue_lease(self, run: RunId, principal: PrincipalName, on_behalf_of: PrincipalName, scope: Scope, now: int) -> tuple[Lease, str]: ...
-    def narrow_lease(self, lease: LeaseId, scope: Scope, now: int) -> tuple[Lease, str]: ...   # Widened when it is not narrower; secret derived from the parent's
-    def lease(self, lease: LeaseId) -> Lease: ...
-    def leases(self, run: RunId | None = None) -> Sequence[Lease]: ...
-    def revoke_lease(self, lease: LeaseId, reason: str, now: int) -> Sequence[LeaseId]: ...   # descendants fall with it
-    def charge(self, lease: LeaseId, amounts: Mapping[BudgetKind, int]) -> None: ...          # every ancestor too, or BudgetSpent and nothing
-    def refund(self, lease: LeaseId, amounts: Mapping[BudgetKind, int]) -> None: ...          # unused part of a reservation
-    def left(self, lease: LeaseId) -> Mapping[BudgetKind, int]: ...                            # per limited budget, the least over the chain
+    def principal(self, name: str) -> Principal:
+        """Return a principal. Raises `Unknown`."""
+        return self._engine.principals.find(name)
 
-    # policy: the adopted text; compile and decide are pure functions in trust.policy
-    def adopt_policy(self, text: str, source: str, now: int) -> str: ...                       # returns its hash
-    def adopted_policy(self) -> tuple[str, str, str]: ...                                      # text, source, hash; Unknown before the first
+    def principals(self) -> Sequence[Principal]:
+        """Return all principals, ordered by name."""
+        return self._engine.principals.all()
 
-    # gates
-    def open_gate(self, subject: str, card: Mapping[str, Any], required_role: str, deadline: int, fallback: str, asked_by: str, now: int) -> Gate: ...
-    def answer_gate(self, gate: GateId, digest: Digest, approve: bool, by: Identity, comment: str, now: int) -> Gate: ...
-    def withdraw_gate(self, gate: GateId, why: str, now: int) -> Gate: ...
-    def consume_gate(self, gate: GateId, digest: Digest, now: int) -> Gate: ...
-    def expire_gates(self, now: int) -> Sequence[Gate]: ...
-    def gate(self, gate: GateId) -> Gate: ...
-    def gates(self, state: GateState | None = None, subject: str | None = None) -> Sequence[Gate]: ...
+    def disable_principal(self, name: str, now: int) -> None:
+        """Stop a principal: its tokens, its leases and those on its behalf are revoked with it. Raises `Unknown`."""
+        with self._engine.transaction():
+            self._engine.principals.find(name)
+            self._engine.principals.disable(name)
+            for token in self._engine.tokens.all(name):
+                self._engine.tokens.revoke(token.id, now)
+            for lease in self._engine.leases.all(holder=name):
+                self._engine.leases.revoke(self._engine.leases.descendants(lease.id), f"{name} was disabled", now)
+            self._engine.bump()
 
-    # documents: runs and proposals of the composition
-    def put_document(self, kind: str, id: str, body: Mapping[str, Any], expected: int) -> Document: ...   # expected 0: must not exist
-    def document(self, kind: str, id: str) -> Document: ...
-    def documents(self, kind: str) -> Sequence[Document]: ...
+    def issue_token(self, principal: str, label: str, expires: int | None, now: int) -> tuple[Token, str]:
+        """Make a token for a principal; the secret beside it is shown this once. Raises `Unknown`, `Disabled`."""
+        with self._engine.transaction():
+            return self._credentials.issue_token(principal, label, expires, now)
 
-    # the flight recorder
-    def intend(self, kind: str, identity: Identity | None, body: Mapping[str, Any], now: int) -> RecordSequence: ...   # durable when it returns
-    def conclude(self, intent: RecordSequence, body: Mapping[str, Any], now: int) -> RecordSequence: ...               # durable soon; flush() makes it so
-    def state(self, kind: str, identity: Identity | None, body: Mapping[str, Any], now: int) -> RecordSequence: ...    # a fact, durable soon
-    def flush(self) -> None: ...
-    def unconcluded(self) -> Sequence[Record]: ...
-    def records(self, after: int = 0, limit: int | None = None, kind: str | None = None, run: str | None = None) -> Iterator[Record]: ...
-    def head(self) -> tuple[int, str]: ...
-    def verify(self, anchor: tuple[int, str] | None = None) -> Verification: ...
+    def tokens(self, principal: str | None = None) -> Sequence[Token]:
+        """Return tokens, oldest first."""
+        return self._engine.tokens.all(principal)
+
+    def revoke_token(self, token: str, now: int) -> None:
+        """Stop a token. Raises `Unknown`."""
+        with self._engine.transaction():
+            found, _ = self._engine.tokens.find(TokenId(token))
+            self._engine.tokens.revoke(found.id, now)
+            self._engine.bump()
+
+    def authenticate(self, secret: str, now: int) -> Identity:
+        """Return whom a token or lease secret speaks for. A lease that has not begun passes; deciding refuses it.
+
+        Raises `Unauthenticated`, `LeaseExpired`, `LeaseRevoked`, `Disabled`.
+        """
+        holder = self._credentials.recognise(secret, now)
+        return Identity(holder.principal, self.roles(holder.principal), holder.token, holder.lease)
+
+    def roles(self, principal: Principal) -> frozenset[str]:
+        """Return the roles that the adopted policy and the principal's own attributes give it."""
+        standing = (role.strip() for role in principal.attributes.get("roles", "").split(","))
+        try:
+            given = self.policy().roles_of(principal.name)
+        except PolicyInvalid:
+            given = frozenset()  # an adopted text that this release no longer reads gives nothing; standing roles repair it
+        return given | {role for role in standing if role}
+
+    def issue_lease(self, run: RunId, principal: PrincipalName, on_behalf_of: PrincipalName, scope: Scope, now: int) -> tuple[Lease, str]:
+        """Make the root lease of a run and return it with its secret. Raises `Unknown`, `Disabled`, `ScopeInvalid`."""
+        with self._engine.transaction():
+            return self._credentials.issue_lease(run, principal, on_behalf_of, scope, now)
+
+    def narrow_lease(self, lease: LeaseId, scope: Scope, now: int) -> tuple[Lease, str]:
+        """Make a lease below another and return it with its secret; what `scope` leaves open comes from the parent.
+
+        Raises `Unknown`, `Widened`, `ScopeInvalid`, `LeaseExpired`, `LeaseRevoked`, `KeyMissing`.
+        """
+        with self._engine.transaction():
+            return self._credentials.narrow_lease(lease, scope, now)
+
+    def lease_secret(self, lease: LeaseId) -> str:
+        """Return the secret of a lease again. Raises `Unknown`, `KeyMissing`."""
+        return self._credentials.secret_of(lease)
+
+    def rotate_key(self) -> int:
+        """Make the next key epoch for leases to come and return it."""
+        return self._keys.rotate()
+
+    def lease(self, lease: LeaseId) -> Lease:
+        """Return a lease. Raises `Unknown`."""
+        return self._engine.leases.find(lease)[0]
+
+    def leases(self, run: RunId | None = None) -> Sequence[Lease]:
+        """Return leases, oldest first."""
+        return self._engine.leases.all(run)
+
+    def revoke_lease(self, lease: LeaseId, reason: str, now: int) -> Sequence[LeaseId]:
+        """End a lease and everything below it, and return what ended. Raises `Unknown`."""
+        with self._engine.transaction():
+            self._engine.leases.find(lease)
+            ended = self._engine.leases.revoke(self._engine.leases.descendants(lease), reason, now)
+            self._engine.bump()
+        return ended
+
+    def charge(self, lease: LeaseId, amounts: Mapping[BudgetKind, int]) -> None:
+        """Spend from a lease and all it descends from, or from none. Raises `BudgetSpent`, `Unknown`."""
+        check_amounts(amounts)
+        with self._engine.transaction(durable=False):
+            accounts = self._accounts(lease)
+            check_charge(accounts, amounts)
+            self._engine.leases.add_used({account.lease for account in accounts}, amounts)
+
+    def refund(self, lease: LeaseId, amounts: Mapping[BudgetKind, int]) -> None:
+        """Give back what was charged and not used. Raises `Unknown`."""
+        check_amounts(amounts)
+        with self._engine.transaction(durable=False):
+            leases = {account.lease for account in self._accounts(lease)}
+            self._engine.leases.add_used(leases, {kind: -amount for kind, amount in amounts.items()})
+
+    def left(self, lease: LeaseId) -> Mapping[BudgetKind, int]:
+        """Return what is left of each limited budget: the least over the lease and all it descends from. Raises `Unknown`."""
+        return left_of(self._accounts(lease))
+
+    def _accounts(self, lease: LeaseId) -> Sequence[Account]:
+        accounts = self._engine.leases.accounts(lease)
+        if not accounts:
+            raise Unknown(lease, "no such lease")
+        return accounts
+
+    def adopt_policy(self, text: str, source: str, now: int) -> str:
+        """Make a policy the one that counts and return its hash. Raises `PolicyInvalid` with every diagnostic."""
+        compiled = compile_policy(text, source)
+        with self._engine.transaction():
+            self._engine.policies.add(compiled.hash, text, source, now)
+            self._engine.bump()
+        return compiled.hash
+
+    def adopted_policy(self) -> tuple[str, str, str]:
+        """Return text, source and hash of the adopted policy. Raises `Unknown` before the first."""
+        return self._engine.policies.last()
+
+    def policy(self) -> CompiledPolicy:
+        """Return the adopted policy, compiled; before the first, the one that grants nothing. Raises `PolicyInvalid`."""
+        found = self._engine.policies.last_hash()
+        policy = self._policy
+        if found and found != policy.hash:
+            text, source, _ = self._engine.policies.last()
+            self._policy = policy = compile_policy(text, source)
+        return policy
+
+    def open_gate(
+        self, subject: str, card: Mapping[str, Any], required_role: str, deadline: int, fallback: str, asked_by: str, now: int
+    ) -> Gate:
+        """Ask people about exactly this card, until `deadline` (a time). Raises `ScopeInvalid`."""
+        check_question(required_role, deadline, fallback, now)
+        number = GateId(self._credentials.make_id("g"))
+        gate = Gate(number, subject, card_digest(card), dict(card), required_role, now, deadline, fallback, asked_by=asked_by)
+        with self._engine.transaction():
+            self._engine.gates.add(gate)
+        return gate
+
+    def answer_gate(self, gate: GateId, digest: Digest, approve: bool, by: Identity, comment: str, now: int) -> Gate:
+        """Decide a gate; exactly one answer counts. Raises `Unknown`, `NotEntitled`, `GateMismatch`, `GateClosed`."""
+        asked = self._engine.gates.find(gate)
+        check_answer(asked, digest, by, now)
+        state = GateState.APPROVED if approve else GateState.REJECTED
+        answered = replace(asked, state=state, answered_by=by.principal.name, answered=now, comment=comment)
+        return self._move((GateState.PENDING,), answered, now, open_at=now)
+
+    def withdraw_gate(self, gate: GateId, why: str, now: int) -> Gate:
+        """Take a question back, answered or not, as long as no act consumed it. Raises `Unknown`, `GateClosed`."""
+        asked = self._engine.gates.find(gate)
+        withdrawn = replace(asked, state=GateState.WITHDRAWN, answered=now, comment=why)
+        return self._move((GateState.PENDING, GateState.APPROVED), withdrawn, now)
+
+    def consume_gate(self, gate: GateId, digest: Digest, now: int) -> Gate:
+        """Use an approval for exactly what was shown; it can be used once. Raises `Unknown`, `GateMismatch`, `GateClosed`."""
+        asked = self._engine.gates.find(gate)
+        check_digest(asked, digest)
+        return self._move((GateState.APPROVED,), replace(asked, state=GateState.CONSUMED), now)
+
+    def expire_gates(self, now: int) -> Sequence[Gate]:
+        """Close the gates whose deadline has come and return those that this call closed, each in one process only."""
+        due = [gate for gate in self._engine.gates.all(GateState.PENDING) if gate.deadline <= now]
+        if not due:
+            return []
+        with self._engine.transaction():
+            expired = [replace(gate, state=GateState.EXPIRED, answered=now) for gate in due]
+            moved = [gate for gate in expired if self._engine.gates.move(GateState.PENDING, gate, due_at=now)]
+            self._engine.bump()
+        return moved
+
+    def gate(self, gate: GateId) -> Gate:
+        """Return a gate. Raises `Unknown`."""
+        return self._engine.gates.find(gate)
+
+    def gates(self, state: GateState | None = None, subject: str | None = None) -> Sequence[Gate]:
+        """Return gates, oldest first."""
+        return self._engine.gates.all(state, subject)
+
+    def _move(self, sources: Sequence[GateState], target: Gate, now: int, open_at: int | None = None) -> Gate:
+        with self._engine.transaction():
+            if not any(self._engine.gates.move(source, target, open_at=open_at) for source in sources):
+                raise GateClosed(target.id, describe_end(self._engine.gates.find(target.id), now))
+            self._engine.bump()
+        return target
+
+    def put_document(self, kind: str, id: str, body: Mapping[str, Any], expected: int) -> Document:
+        """Store a document at the version after `expected` (0: it must not exist). Raises `Taken`, `Outdated`."""
+        with self._engine.transaction():
+            if not self._engine.documents.put(kind, id, body, expected):
+                raise Outdated(id, f"the {kind} is not at version {expected}") if expected else Taken(id, f"there is such a {kind}")
+        return Document(kind, id, expected + 1, dict(body))
+
+    def document(self, kind: str, id: str) -> Document:
+        """Return a document. Raises `Unknown`."""
+        return self._engine.documents.find(kind, id)
+
+    def documents(self, kind: str) -> Sequence[Document]:
+        """Return the documents of a kind, ordered by id."""
+        return self._engine.documents.all(kind)
+
+    def intend(self, kind: str, identity: Identity | None, body: Mapping[str, Any], now: int) -> RecordSequence:
+        """Record what is about to happen, durably, and return its number. Raises `RecorderUnavailable`, `ChainBroken`."""
+        return self._recorder.intend(kind, identity, body, now)
+
+    def conclude(self, intent: RecordSequence, body: Mapping[str, Any], now: int) -> RecordSequence:
+        """Record what came of an intent, durable soon. Raises `Unknown` when it is no intent or was concluded."""
+        return self._recorder.conclude(intent, body, now)
+
+    def state(self, kind: str, identity: Identity | None, body: Mapping[str, Any], now: int) -> RecordSequence:
+        """Record a fact, durable soon, and return its number."""
+        return self._recorder.state(kind, identity, body, now)
+
+    def flush(self) -> None:
+        """Return once everything recorded before is on stable storage. Raises `RecorderUnavailable`."""
+        self._engine.flush()
+
+    def unconcluded(self) -> Sequence[Record]:
+        """Return the intents without an outcome, oldest first."""
+        return self._recorder.unconcluded()
+
+    def record(self, sequence: int) -> Record:
+        """Return one record. Raises `Unknown`."""
+        return self._recorder.record(sequence)
+
+    def records(self, after: int = 0, limit: int | None = None, kind: str | None = None, run: str | None = None) -> Iterator[Record]:
+        """Yield records after a number, in order."""
+        return self._recorder.records(after, limit, kind, run)
+
+    def head(self) -> tuple[int, str]:
+        """Return number and hash of the last record: an anchor for `verify` once it is kept elsewhere."""
+        return self._recorder.head()
+
+    def verify(self, anchor: tuple[int, str] | None = None) -> Verification:
+        """Walk the whole chain and say whether it is sound, and (with a head kept elsewhere) complete up to there."""
+        return self._recorder.verify(anchor)

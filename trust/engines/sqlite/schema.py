@@ -1,0 +1,98 @@
+"""The tables, and what stands between a program's mistake and the records.
+
+1. The database's version is in ``user_version``; a later one is refused instead of guessed at.
+2. Triggers keep records append-only and gapless; ``recursive_triggers`` makes them hold against ``INSERT OR REPLACE`` too.
+3. The authorizer refuses, on every connection, the statements that would go around the triggers. All this stops mistakes. Against someone
+   who holds the file, the hash chain and an anchor outside of it stand.
+"""
+
+from __future__ import annotations
+
+import apsw
+
+VERSION = 1
+"""The version of these tables."""
+
+TABLES = """
+CREATE TABLE meta(name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+INSERT INTO meta VALUES('epoch', 1);
+CREATE TABLE principals(
+    name TEXT PRIMARY KEY, kind TEXT NOT NULL, created INTEGER NOT NULL, disabled INTEGER NOT NULL, attributes TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE tokens(
+    number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, principal TEXT NOT NULL REFERENCES principals, label TEXT NOT NULL,
+    created INTEGER NOT NULL, expires INTEGER, revoked INTEGER, digest BLOB NOT NULL
+) STRICT;
+CREATE TABLE leases(
+    number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, run TEXT NOT NULL, principal TEXT NOT NULL REFERENCES principals,
+    on_behalf_of TEXT NOT NULL REFERENCES principals, paths TEXT NOT NULL, actions TEXT NOT NULL, not_before INTEGER NOT NULL,
+    expires INTEGER NOT NULL, purpose TEXT NOT NULL, created INTEGER NOT NULL, parent TEXT REFERENCES leases(id), revoked INTEGER,
+    reason TEXT NOT NULL, root TEXT NOT NULL, caveats TEXT NOT NULL, epoch INTEGER NOT NULL
+) STRICT;
+CREATE INDEX leases_by_run ON leases(run);
+CREATE INDEX leases_by_parent ON leases(parent);
+CREATE INDEX leases_by_root ON leases(root);
+CREATE INDEX leases_by_principal ON leases(principal);
+CREATE INDEX leases_by_owner ON leases(on_behalf_of);
+CREATE INDEX leases_by_epoch ON leases(epoch);
+CREATE TABLE budgets(
+    lease TEXT NOT NULL REFERENCES leases(id), kind TEXT NOT NULL, most INTEGER, used INTEGER NOT NULL, PRIMARY KEY(lease, kind)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE policies(
+    number INTEGER PRIMARY KEY, digest TEXT NOT NULL, text TEXT NOT NULL, source TEXT NOT NULL, adopted INTEGER NOT NULL
+) STRICT;
+CREATE TABLE gates(
+    number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, subject TEXT NOT NULL, digest TEXT NOT NULL, card TEXT NOT NULL,
+    required_role TEXT NOT NULL, created INTEGER NOT NULL, deadline INTEGER NOT NULL, fallback TEXT NOT NULL, state TEXT NOT NULL,
+    asked_by TEXT NOT NULL, answered_by TEXT NOT NULL, answered INTEGER, comment TEXT NOT NULL
+) STRICT;
+CREATE INDEX gates_by_state ON gates(state, deadline);
+CREATE INDEX gates_by_subject ON gates(subject);
+CREATE TABLE documents(
+    kind TEXT NOT NULL, id TEXT NOT NULL, version INTEGER NOT NULL, body TEXT NOT NULL, PRIMARY KEY(kind, id)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE records(
+    sequence INTEGER PRIMARY KEY, time INTEGER NOT NULL, phase TEXT NOT NULL, refers INTEGER, kind TEXT NOT NULL, principal TEXT NOT NULL,
+    run TEXT NOT NULL, lease TEXT NOT NULL, body TEXT NOT NULL, previous BLOB NOT NULL, hash BLOB NOT NULL
+) STRICT;
+CREATE INDEX records_by_run ON records(run, sequence);
+CREATE INDEX records_by_kind ON records(kind, sequence);
+CREATE TABLE intents(sequence INTEGER PRIMARY KEY REFERENCES records) STRICT;
+CREATE TRIGGER records_follow BEFORE INSERT ON records
+WHEN NEW.sequence <> (SELECT coalesce(max(sequence), 0) + 1 FROM records)
+BEGIN SELECT RAISE(ABORT, 'records have no gaps'); END;
+CREATE TRIGGER records_stay BEFORE UPDATE ON records BEGIN SELECT RAISE(ABORT, 'records do not change'); END;
+CREATE TRIGGER records_remain BEFORE DELETE ON records BEGIN SELECT RAISE(ABORT, 'records are not removed'); END;
+"""
+"""Version 1 of the tables."""
+
+SETTINGS = (
+    "PRAGMA journal_mode=WAL",
+    "PRAGMA synchronous=NORMAL",
+    "PRAGMA recursive_triggers=ON",
+    "PRAGMA foreign_keys=ON",
+    "PRAGMA secure_delete=ON",
+    "PRAGMA trusted_schema=OFF",
+)
+"""What every connection is set to. NORMAL, because FULL would hold the write lock while the disk works: see `sync`."""
+
+_REFUSED = frozenset(
+    {
+        apsw.SQLITE_ATTACH,
+        apsw.SQLITE_DETACH,
+        apsw.SQLITE_ALTER_TABLE,
+        apsw.SQLITE_DROP_TABLE,
+        apsw.SQLITE_DROP_TRIGGER,
+        apsw.SQLITE_DROP_INDEX,
+        apsw.SQLITE_CREATE_TRIGGER,
+        apsw.SQLITE_PRAGMA,
+    }
+)
+_REFUSED_ON_RECORDS = frozenset({apsw.SQLITE_UPDATE, apsw.SQLITE_DELETE})
+
+
+def authorize(operation: int, first: str | None, second: str | None, database: str | None, trigger: str | None) -> int:
+    """Return whether SQLite may prepare a statement that does this."""
+    del second, database, trigger
+    refused = operation in _REFUSED or (operation in _REFUSED_ON_RECORDS and first in {"records", "sqlite_master"})
+    return apsw.SQLITE_DENY if refused else apsw.SQLITE_OK

@@ -1,0 +1,217 @@
+"""A policy document to a compiled policy, or to the list of everything that is wrong with it.
+
+1. Nothing is guessed: what does not compile is not adopted, and every finding has file, line and column.
+2. Meaning is checked after shape: ids are unique, roles exist, patterns are normalised, quantities have units, conditions stand
+   where they mean something.
+3. The same text gives the same policy and the same hash; the order of its rules decides nothing.
+4. Pure.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
+
+from trust.errors import PatternInvalid, PolicyInvalid, QuantityInvalid
+from trust.model import Action, Ask, BudgetKind, PrincipalKind
+from trust.policy.checking import check_shape, suggest
+from trust.policy.patterns import PathSet, parse_pattern, path_set
+from trust.policy.quantities import parse_duration, parse_size
+from trust.policy.reading import Diagnostic, Located, Place, read_document
+from trust.policy.rules import Check, CompiledPolicy, Condition, Grant, Guard, Limits, Operator, Who
+
+_Value = TypeVar("_Value")
+_Rule = TypeVar("_Rule", Grant, Guard)
+
+
+def compile_policy(text: str, source: str) -> CompiledPolicy:
+    """Return the compiled policy. Raises `PolicyInvalid` with every diagnostic."""
+    policy, diagnostics = _compile(text, source)
+    if policy is None:
+        raise PolicyInvalid(source, str(diagnostics[0]), tuple(diagnostics))
+    return policy
+
+
+def check_policy(text: str, source: str) -> tuple[Diagnostic, ...]:
+    """Return every finding about a policy document; none means that it compiles."""
+    return tuple(_compile(text, source)[1])
+
+
+def empty_policy(source: str) -> CompiledPolicy:
+    """Return the policy that grants nothing: what holds before one was adopted."""
+    return _assemble(Located(source), "", {}, [], [], [])
+
+
+def _compile(text: str, source: str) -> tuple[CompiledPolicy | None, list[Diagnostic]]:
+    located = read_document(text, source)
+    if not located.diagnostics:
+        located.diagnostics.extend(check_shape(located))
+    if located.diagnostics:
+        return None, located.diagnostics
+    builder = _Builder(located)
+    grants = [builder.grant(place, rule) for place, rule in builder.items("grants")]
+    guards = [builder.guard(place, rule) for place, rule in builder.items("guards")]
+    checks = [builder.check(place, rule) for place, rule in builder.items("checks")]
+    builder.refuse_repeated_ids()
+    if located.diagnostics:
+        return None, sorted(located.diagnostics, key=lambda each: (each.position.line, each.position.column))
+    roles = {role: frozenset(members) for role, members in located.value["roles"].items()}
+    return _assemble(located, text, roles, grants, guards, checks), []
+
+
+def _assemble(
+    located: Located, text: str, roles: Mapping[str, frozenset[str]], grants: list[Grant], guards: list[Guard], checks: list[Check]
+) -> CompiledPolicy:
+    return CompiledPolicy(
+        source=located.source,
+        hash=hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest(),
+        roles=roles,
+        grants=tuple(sorted(grants, key=lambda rule: rule.id)),
+        guards=tuple(sorted(guards, key=lambda rule: rule.id)),
+        checks=tuple(sorted(checks, key=lambda check: check.id)),
+        grants_of=_by_action(grants),
+        refusals_of=_by_action([guard for guard in guards if guard.ask is None]),
+        gates_of=_by_action([guard for guard in guards if guard.ask is not None]),
+        grants_at=located.position(("grants",)),
+    )
+
+
+def _by_action(rules: Iterable[_Rule]) -> dict[Action, tuple[_Rule, ...]]:
+    ordered = sorted(rules, key=lambda rule: rule.id)
+    return {action: tuple(rule for rule in ordered if action in rule.actions) for action in Action}
+
+
+class _Builder:
+    """Turns the checked shape into rules and notes what has no meaning."""
+
+    def __init__(self, located: Located) -> None:
+        self._located = located
+        self._roles = list(located.value["roles"])
+
+    def items(self, section: str) -> list[tuple[Place, dict[str, Any]]]:
+        """Return the entries of a section with their places."""
+        return [((section, index), entry) for index, entry in enumerate(self._located.value.get(section, []))]
+
+    def grant(self, place: Place, rule: dict[str, Any]) -> Grant:
+        """Return one grant."""
+        actions = _actions(rule)
+        return Grant(
+            id=rule["id"],
+            position=self._located.position(place),
+            who=self._who((*place, "who"), rule.get("who", {})),
+            actions=actions,
+            paths=self._patterns((*place, "paths"), rule.get("paths", ["**"])),
+            when=self._when((*place, "when"), rule.get("when", {}), actions),
+            limits=self._limits((*place, "limits"), rule.get("limits", {})),
+        )
+
+    def guard(self, place: Place, rule: dict[str, Any]) -> Guard:
+        """Return one guard."""
+        actions = _actions(rule)
+        return Guard(
+            id=rule["id"],
+            position=self._located.position(place),
+            who=self._who((*place, "who"), rule.get("who", {})),
+            actions=actions,
+            paths=self._patterns((*place, "paths"), rule.get("paths", ["**"])),
+            when=self._when((*place, "when"), rule.get("when", {}), actions),
+            ask=self._ask(place, rule) if rule["effect"] == "gate" else None,
+            reason=rule["reason"],
+        )
+
+    def check(self, place: Place, rule: dict[str, Any]) -> Check:
+        """Return one check."""
+        return Check(
+            id=rule["id"],
+            position=self._located.position(place),
+            run=tuple(rule["run"]),
+            paths=self._patterns((*place, "paths"), rule.get("paths", ["**"])),
+            timeout=self._quantity((*place, "timeout"), parse_duration, rule.get("timeout", "300s")),
+            required=rule.get("required", True),
+        )
+
+    def refuse_repeated_ids(self) -> None:
+        """Note ids that two rules or two checks share."""
+        self._refuse_repeated([*self.items("grants"), *self.items("guards")])
+        self._refuse_repeated(self.items("checks"))
+
+    def _refuse_repeated(self, entries: list[tuple[Place, dict[str, Any]]]) -> None:
+        first: dict[str, Place] = {}
+        for place, rule in entries:
+            earlier = first.setdefault(rule["id"], place)
+            if earlier is not place:
+                self._note((*place, "id"), f"the id '{rule['id']}' is used twice", f"first at {self._located.position((*earlier, 'id'))}")
+
+    def _who(self, place: Place, who: dict[str, Any]) -> Who:
+        for index, role in enumerate(who.get("roles", [])):
+            self._require_role((*place, "roles", index), role)
+        return Who(
+            kinds=frozenset(PrincipalKind(kind) for kind in who.get("kinds", [])),
+            principals=self._names((*place, "principals"), who.get("principals", [])),
+            roles=frozenset(who.get("roles", [])),
+            on_behalf_of=self._names((*place, "on_behalf_of"), who.get("on_behalf_of", [])),
+        )
+
+    def _require_role(self, place: Place, role: str) -> None:
+        if role not in self._roles:
+            self._note(place, f"there is no role '{role}'", suggest(role, self._roles))
+
+    def _names(self, place: Place, texts: list[str]) -> PathSet | None:
+        for index, text in enumerate(texts):
+            if "/" in text or text == "**":
+                self._note((*place, index), f"'{text}' is a path, not the name of a principal")
+        return None if not texts or "*" in texts else self._patterns(place, texts)
+
+    def _patterns(self, place: Place, texts: list[str]) -> PathSet:
+        good = [text for index, text in enumerate(texts) if self._is_pattern((*place, index), text)]
+        return path_set(tuple(good))
+
+    def _is_pattern(self, place: Place, text: str) -> bool:
+        try:
+            parse_pattern(text)
+        except PatternInvalid as error:
+            self._note(place, f"'{text}' is not a pattern", error.why)
+            return False
+        return True
+
+    def _when(self, place: Place, when: dict[str, Any], actions: frozenset[Action]) -> tuple[Condition, ...]:
+        if when and actions != {Action.MERGE}:
+            self._note(place, "conditions look at a change, and only merge has one", "move the other actions to a rule of their own")
+        conditions: list[Condition] = []
+        for subject, wanted in when.items():
+            if isinstance(wanted, list):
+                conditions.append(Condition(subject, Operator.IN, words=frozenset(wanted)))
+                continue
+            for operator, value in wanted.items():
+                number = self._quantity((*place, subject, operator), parse_size, value)
+                conditions.append(Condition(subject, Operator(operator), number))
+        return tuple(conditions)
+
+    def _limits(self, place: Place, limits: dict[str, Any]) -> Limits:
+        ttl = self._quantity((*place, "ttl"), parse_duration, limits["ttl"]) if "ttl" in limits else None
+        budgets = limits.get("budgets", {})
+        return Limits(
+            ttl, {BudgetKind(kind): self._quantity((*place, "budgets", kind), parse_size, value) for kind, value in budgets.items()}
+        )
+
+    def _ask(self, place: Place, rule: dict[str, Any]) -> Ask:
+        self._require_role((*place, "required_role"), rule["required_role"])
+        deadline = self._quantity((*place, "deadline"), parse_duration, rule["deadline"])
+        if deadline == 0:
+            self._note((*place, "deadline"), "nobody can answer in no time")
+        return Ask(rule["required_role"], deadline, rule["fallback"])
+
+    def _quantity(self, place: Place, parse: Callable[[_Value], int], value: _Value) -> int:
+        try:
+            return parse(value)
+        except QuantityInvalid as error:
+            self._note(place, f"'{value}' cannot be read", error.why)
+            return 1
+
+    def _note(self, place: Place, message: str, hint: str = "") -> None:
+        self._located.note(self._located.position(place), message, hint)
+
+
+def _actions(rule: dict[str, Any]) -> frozenset[Action]:
+    return frozenset(Action(action) for action in rule["actions"])

@@ -1,0 +1,208 @@
+"""The values a compiled policy is made of, and the first condition of a rule that facts do not meet.
+
+1. A rule is a conjunction: who, action, path, conditions. Disjunction is a second rule.
+2. `mismatch` functions return the name of the first condition that fails, empty when all hold. They run on every decision, so
+   they do as little as they can.
+3. Pure: no I/O, no clock, no regular expressions.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from trust.model import Action, Ask, BudgetKind, ChangeFacts, Facts, Position, PrincipalKind
+from trust.policy.patterns import PathSet
+
+OWNER = "owner"
+"""The role that can always repair the policy, and that answers any gate."""
+
+
+class Operator(enum.Enum):
+    """How a condition compares: the whole set."""
+
+    AT_MOST = "at_most"
+    AT_LEAST = "at_least"
+    EQUALS = "equals"
+    IN = "in"
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One comparison about a proposed change: `subject` is a field of `ChangeFacts`."""
+
+    subject: str
+    operator: Operator
+    number: int = 0
+    words: frozenset[str] = frozenset()
+
+    def holds(self, change: ChangeFacts) -> bool:
+        """Tell whether the change meets the condition."""
+        value = getattr(change, self.subject)
+        if self.operator is Operator.IN:
+            return value in self.words
+        if self.operator is Operator.AT_MOST:
+            return bool(value <= self.number)
+        if self.operator is Operator.AT_LEAST:
+            return bool(value >= self.number)
+        return bool(value == self.number)
+
+    def __str__(self) -> str:
+        """Return the condition as it is written in a policy."""
+        wanted = "[" + ", ".join(sorted(self.words)) + "]" if self.operator is Operator.IN else str(self.number)
+        return f"{self.subject} {self.operator.value} {wanted}"
+
+
+@dataclass(frozen=True, slots=True)
+class Who:
+    """Whom a rule is about. Empty and None stand for anyone; everything else must include the facts."""
+
+    kinds: frozenset[PrincipalKind] = frozenset()
+    principals: PathSet | None = None
+    roles: frozenset[str] = frozenset()
+    on_behalf_of: PathSet | None = None
+
+    def mismatch(self, facts: Facts) -> str:
+        """Return ``kinds``, ``roles``, ``principals`` or ``on_behalf_of`` for the first that excludes the facts, else empty."""
+        if self.kinds and facts.kind not in self.kinds:
+            return "kinds"
+        if self.roles and self.roles.isdisjoint(facts.roles):
+            return "roles"
+        if self.principals is not None and not _includes(self.principals, facts.principal):
+            return "principals"
+        if self.on_behalf_of is not None and not _includes(self.on_behalf_of, facts.on_behalf_of):
+            return "on_behalf_of"
+        return ""
+
+
+def _includes(names: PathSet, name: str) -> bool:
+    return names.matches(name.encode("utf-8", "surrogateescape"))
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The envelope within which a lease is issued at once: seconds to live and budgets; None and missing mean no limit."""
+
+    ttl: int | None = None
+    budgets: Mapping[BudgetKind, int] = field(default_factory=dict)
+
+    def tightened(self, other: Limits) -> Limits:
+        """Return what both allow."""
+        ttls = [ttl for ttl in (self.ttl, other.ttl) if ttl is not None]
+        budgets = dict(self.budgets)
+        for kind, amount in other.budgets.items():
+            budgets[kind] = min(amount, budgets.get(kind, amount))
+        return Limits(min(ttls, default=None), budgets)
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """A rule that widens."""
+
+    id: str
+    position: Position
+    who: Who
+    actions: frozenset[Action]
+    paths: PathSet
+    when: tuple[Condition, ...] = ()
+    limits: Limits = Limits()
+
+    def mismatch(self, facts: Facts) -> str:
+        """Return what excludes the facts (for a change: leaving its paths to `covers`), else empty."""
+        excluded = self.who.mismatch(facts)
+        if excluded or facts.action is Action.MERGE:
+            return excluded or failed_condition(self.when, facts)
+        return "" if facts.path is None or self.reaches(facts.path, facts.action) else "paths"
+
+    def reaches(self, path: bytes, action: Action) -> bool:
+        """Tell whether the grant is about a path; a directory on the way to such a path can be listed."""
+        return self.paths.matches(path) or (action is Action.LIST and self.paths.may_match_below(path))
+
+    def covers(self, path: bytes) -> bool:
+        """Tell whether the grant covers one changed path."""
+        return self.paths.matches(path)
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """A rule that tightens: it refuses, or (with `ask`) it asks people first."""
+
+    id: str
+    position: Position
+    who: Who
+    actions: frozenset[Action]
+    paths: PathSet
+    when: tuple[Condition, ...]
+    ask: Ask | None
+    reason: str
+
+    def mismatch(self, facts: Facts) -> str:
+        """Return what excludes the facts, else empty. One changed path is enough for a change."""
+        return self.who.mismatch(facts) or self._missed_paths(facts) or failed_condition(self.when, facts)
+
+    def touched(self, facts: Facts) -> bytes | None:
+        """Return the first path of the facts the guard is about, or None when it is about every path."""
+        if self.paths.everything:
+            return None
+        paths = facts.change.paths if facts.change is not None else (facts.path,)
+        return next((path for path in paths if path is not None and self.paths.matches(path)), None)
+
+    def _missed_paths(self, facts: Facts) -> str:
+        if self.paths.everything:
+            return ""
+        if facts.change is not None and facts.action is Action.MERGE:
+            return "" if any(self.paths.matches(path) for path in facts.change.paths) else "paths"
+        return "" if facts.path is None or self.paths.matches(facts.path) else "paths"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A command whose result is part of a proposal; it runs when one of `paths` changed."""
+
+    id: str
+    position: Position
+    run: tuple[str, ...]
+    paths: PathSet
+    timeout: int
+    required: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledPolicy:
+    """A policy ready for decisions. Make one with `trust.policy.compile_policy`.
+
+    The rules of each action are ordered by id, so that the order of the document decides nothing, not even which rule is named.
+    """
+
+    source: str
+    hash: str
+    roles: Mapping[str, frozenset[str]]
+    grants: tuple[Grant, ...]
+    guards: tuple[Guard, ...]
+    checks: tuple[Check, ...]
+    grants_of: Mapping[Action, tuple[Grant, ...]]
+    refusals_of: Mapping[Action, tuple[Guard, ...]]
+    gates_of: Mapping[Action, tuple[Guard, ...]]
+    grants_at: Position
+
+    def roles_of(self, principal: str) -> frozenset[str]:
+        """Return the roles that the policy gives a principal."""
+        return frozenset(role for role, members in self.roles.items() if principal in members)
+
+    def uniform_below(self, action: Action, directory: bytes) -> bool:
+        """Tell whether all names directly in a directory get the same answer from every rule of an action."""
+        rules: tuple[Grant | Guard, ...] = (*self.grants_of[action], *self.refusals_of[action], *self.gates_of[action])
+        return all(rule.paths.uniform_below(directory) for rule in rules)
+
+    def checks_for(self, changed: tuple[bytes, ...]) -> tuple[Check, ...]:
+        """Return the checks that a change of these paths asks for, ordered by id."""
+        return tuple(check for check in self.checks if any(check.paths.matches(path) for path in changed))
+
+
+def failed_condition(when: tuple[Condition, ...], facts: Facts) -> str:
+    """Return the first condition that the facts' change does not meet, in words, else empty."""
+    for condition in when:
+        if facts.change is None or not condition.holds(facts.change):
+            return str(condition)
+    return ""

@@ -1,0 +1,168 @@
+"""The flight recorder: what is about to happen, what came of it, what was seen.
+
+1. An intent is on stable storage when `intend` returns; callers that come together share one
+   transaction and one sync. Without it the act must not happen.
+2. Outcomes and facts are visible at once, survive the end of the process at once, and are on stable storage soon; `flush` waits for it.
+3. Each intent is concluded once. What was announced and never concluded is `unconcluded`, for the next start to resolve.
+4. Bodies hold no secrets: what reads like a token is replaced before it is stored.
+5. A chain that does not verify is not continued: `ChainBroken` until a person has looked and the state is opened again.
+6. Any thread, several processes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from trust.batching import Batcher
+from trust.canonical import canonical, redact
+from trust.chain import GENESIS, Draft, Row, Walked, check_draft, seal, walk
+from trust.contract import Engine
+from trust.errors import ChainBroken, Unknown
+from trust.model import Identity, Record, RecordPhase, Sequence, Verification
+
+_CHUNK = 5000
+_TAIL = 64
+
+
+class Recorder:
+    """Appends to the chain and walks it."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._broken = self._check_tail()
+        self._intents: Batcher[Draft, Sequence] = Batcher(self._announce)
+
+    def intend(self, kind: str, identity: Identity | None, body: Mapping[str, Any], now: int) -> Sequence:
+        """Record what is about to happen, durably, and return its number. Raises `RecorderUnavailable`, `ChainBroken`."""
+        draft = _draft(RecordPhase.INTENT, kind, identity, body, now)
+        if self._engine.in_transaction():
+            return self._announce([draft])[0]
+        return self._intents.submit(draft)
+
+    def conclude(self, intent: Sequence, body: Mapping[str, Any], now: int) -> Sequence:
+        """Record what came of an intent and return the number. Raises `Unknown` when it is no intent or was concluded."""
+        text = redact(canonical(dict(body)))
+        with self._engine.transaction(durable=False):
+            if not self._engine.records.close_intent(intent):
+                raise Unknown(intent, "no such intent, or it was concluded")
+            _, _, _, _, kind, principal, run, lease, *_ = self._engine.records.find(intent)
+            return self._append([Draft(now, RecordPhase.OUTCOME.value, intent, kind, principal, run, lease, text)])[0]
+
+    def state(self, kind: str, identity: Identity | None, body: Mapping[str, Any], now: int) -> Sequence:
+        """Record a fact and return its number."""
+        draft = _draft(RecordPhase.FACT, kind, identity, body, now)
+        with self._engine.transaction(durable=False):
+            return self._append([draft])[0]
+
+    def unconcluded(self) -> list[Record]:
+        """Return the intents without an outcome, oldest first."""
+        return [_record(row) for row in self._engine.records.open_intents()]
+
+    def record(self, sequence: int) -> Record:
+        """Return one record. Raises `Unknown`."""
+        return _record(self._engine.records.find(sequence))
+
+    def records(self, after: int, limit: int | None, kind: str | None, run: str | None) -> Iterator[Record]:
+        """Yield records after a number, in order."""
+        left = limit
+        while left is None or left > 0:
+            rows = self._engine.records.after(after, _CHUNK if left is None else min(_CHUNK, left), kind, run)
+            if not rows:
+                return
+            yield from map(_record, rows)
+            after = rows[-1][0]
+            left = None if left is None else left - len(rows)
+
+    def head(self) -> tuple[int, str]:
+        """Return number and hash of the last record."""
+        sequence, digest = self._engine.records.head()
+        return sequence, digest.hex()
+
+    def verify(self, anchor: tuple[int, str] | None) -> Verification:
+        """Walk the whole chain up to its present head; see `trust.model.Verification`."""
+        last, _ = self._engine.records.head()
+        place, anchored = Walked(0, GENESIS), anchor is None or anchor == (0, GENESIS.hex())
+        while place.sequence < last and not place.why:
+            rows = self._engine.records.after(place.sequence, _CHUNK)
+            anchored = anchored or any((row[0], row[10].hex()) == anchor for row in rows)
+            place = walk(rows, place) if rows else Walked(place.sequence, place.hash, f"record {place.sequence + 1} is missing")
+        if place.why:
+            self._broken = place.why
+        return _judge(place, anchor, anchored)
+
+    def _announce(self, drafts: list[Draft]) -> list[Sequence]:
+        with self._engine.transaction():
+            sequences = self._append(drafts)
+            self._engine.records.await_outcomes(sequences)
+        return sequences
+
+    def _append(self, drafts: list[Draft]) -> list[Sequence]:
+        if self._broken:
+            raise ChainBroken("record", self._broken)
+        sequence, digest = self._engine.records.head()
+        rows: list[Row] = []
+        for draft in drafts:
+            rows.append(seal(draft, sequence + 1, digest))
+            sequence, digest = rows[-1][0], rows[-1][-1]
+        self._engine.records.append(rows)
+        return [Sequence(row[0]) for row in rows]
+
+    def _check_tail(self) -> str:
+        """Return why the last records do not verify, empty when they do: the cheap part of `verify`, at every start."""
+        last, _ = self._engine.records.head()
+        rows = self._engine.records.after(max(0, last - _TAIL), _TAIL)
+        if not rows:
+            return ""
+        return walk(rows, Walked(max(0, last - _TAIL), rows[0][9] if last > _TAIL else GENESIS)).why
+
+
+def _judge(place: Walked, anchor: tuple[int, str] | None, anchored: bool) -> Verification:
+    head = place.hash.hex()
+    if place.why:
+        return Verification(False, place.sequence, place.sequence + 1, place.why, "unknown: the chain is broken", head)
+    if anchor is None:
+        return Verification(True, place.sequence, None, "", "chain consistent, completeness unknown", head)
+    number = anchor[0]
+    if anchored:
+        return Verification(True, place.sequence, None, "", f"complete up to the anchored record {number}; later records unknown", head)
+    if number > place.sequence:
+        missing = place.sequence + 1
+        return Verification(
+            False, place.sequence, missing, f"the chain ends before the anchored record {number}", "records are missing", head
+        )
+    return Verification(False, place.sequence, number, f"record {number} is not the anchored one", "another chain than the anchored", head)
+
+
+def _draft(phase: RecordPhase, kind: str, identity: Identity | None, body: Mapping[str, Any], now: int) -> Draft:
+    lease = identity.lease if identity is not None else None
+    draft = Draft(
+        time=now,
+        phase=phase.value,
+        refers=None,
+        kind=kind,
+        principal=identity.principal.name if identity is not None else "",
+        run=lease.run if lease is not None else "",
+        lease=lease.id if lease is not None else "",
+        body=redact(canonical(dict(body))),
+    )
+    check_draft(draft)
+    return draft
+
+
+def _record(row: Row) -> Record:
+    sequence, time, phase, refers, kind, principal, run, lease, body, previous, digest = row
+    return Record(
+        sequence=Sequence(sequence),
+        time=time,
+        phase=RecordPhase(phase),
+        kind=kind,
+        principal=principal,
+        run=run,
+        lease=lease,
+        body=json.loads(body),
+        refers=None if refers is None else Sequence(refers),
+        previous=previous.hex(),
+        hash=digest.hex(),
+    )
