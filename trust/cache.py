@@ -1,6 +1,7 @@
 """Decisions that need not be made again.
 
-1. One entry serves a whole directory when every rule and the lease give all of its names the same answer; else one entry a path.
+1. One entry serves a whole directory when every rule and the lease give all of its names the same answer, and that is yes; else it is one
+   entry a path. A denial names its path and so is kept for that path only.
 2. An entry counts for one epoch: any change to leases, policy, gates, principals or tokens, in any process, ends all of them.
 3. An entry ends when the clock alone could change the answer.
 4. Budgets change with every act: ask without `needs`, and charge; a denial for a budget is never kept.
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from trust.model import Action, Decision, Denial, Epoch, Facts
+from trust.model import Action, Decision, Denial, Effect, Epoch, Facts
 from trust.policy.patterns import uniform_below
 from trust.policy.rules import CompiledPolicy
 
@@ -52,7 +53,8 @@ class DecisionCache:
             return
         if epoch != self._epoch or len(self._entries) >= self._limit:
             self._entries, self._epoch = {}, epoch
-        key = (holder, facts.action, directory, None if is_uniform(policy, facts, directory) else name)
+        shared = decision.effect is Effect.ALLOW and is_uniform(policy, facts, directory)
+        key = (holder, facts.action, directory, None if shared else name)
         self._entries[key] = _Entry(decision, valid_until(facts))
 
 

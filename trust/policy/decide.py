@@ -101,16 +101,10 @@ def _judge_lease(facts: Facts) -> Decision | None:
         allowed = ", ".join(sorted(each.value for each in lease.actions)) or "nothing"
         hint = f"start a run with --actions {action.value}"
         return _deny(Denial.LEASE_ACTION, f"the lease allows {allowed}, not {action.value}", hint, "lease")
-    if facts.path is not None and not lease_reaches(lease, facts.path, action):
+    if facts.path is not None and not path_set(lease.paths).matches(facts.path):
         hint = f"start a run with --paths that include {show(facts.path)}"
         return _deny(Denial.LEASE_PATH, f"the lease does not reach {show(facts.path)}", hint, "lease")
     return None
-
-
-def lease_reaches(lease: Scope, path: bytes, action: Action) -> bool:
-    """Tell whether a lease is about a path; a directory on the way to such a path can be listed."""
-    paths = path_set(lease.paths)
-    return paths.matches(path) or (action is Action.LIST and paths.may_match_below(path))
 
 
 def _judge_branch(facts: Facts) -> Decision | None:
@@ -220,7 +214,7 @@ def _nearest(policy: CompiledPolicy, facts: Facts) -> str:
 
 def _judge_change(policy: CompiledPolicy, facts: Facts, change: ChangeFacts) -> Decision:
     matching = [grant for grant in policy.grants_of[Action.MERGE] if not grant.mismatch(facts)]
-    missed = next((path for path in change.paths if not any(grant.covers(path) for grant in matching)), None)
+    missed = next((path for path in change.paths if not any(grant.paths.matches(path) for grant in matching)), None)
     if matching and missed is None:
         return _allow(matching[0])
     return _default(policy, facts, "" if missed is None else f" a change of {show(missed)}")

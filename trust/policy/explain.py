@@ -41,6 +41,6 @@ def _consider(rule: Guard | Grant, facts: Facts) -> Considered:
     kind = "grant" if isinstance(rule, Grant) else "refuse" if rule.ask is None else "gate"
     failed = rule.mismatch(facts) if facts.action in rule.actions else "actions"
     if not failed and isinstance(rule, Grant) and facts.action is Action.MERGE and facts.change is not None:
-        uncovered = sum(not rule.covers(path) for path in facts.change.paths)
+        uncovered = sum(not rule.paths.matches(path) for path in facts.change.paths)
         failed = f"paths: {uncovered} of {len(facts.change.paths)} changed paths" if uncovered else ""
     return Considered(rule.id, rule.position, kind, failed)

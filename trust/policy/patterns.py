@@ -133,6 +133,12 @@ class Pattern:
         """Tell whether all names directly in a directory get the same answer, for themselves and for what is below them."""
         return not self.state_after(directory) & ~(self.final | self.any_name | self.any_depth)
 
+    def uniform_subtree(self, directory: bytes) -> bool:
+        """Tell whether everything strictly below a directory, at any depth, gets the same answer."""
+        state = self.state_after(directory) & ~self.final
+        everything = self.any_depth & (self.final >> 1)
+        return not state or bool(state & everything)
+
     def state_after(self, path: bytes) -> int:
         """Return the automaton's states, as bits, once the names of a path are consumed; 0 when nothing can match any more."""
         state = self._closure(1)
@@ -232,6 +238,10 @@ class PathSet:
     def uniform_below(self, directory: bytes) -> bool:
         """Tell whether each pattern gives all names directly in a directory the same answer, for them and for what is below them."""
         return self.everything or all(pattern.uniform_below(directory) for pattern in self.patterns)
+
+    def uniform_subtree(self, directory: bytes) -> bool:
+        """Tell whether each pattern gives everything below a directory, at any depth, the same answer."""
+        return self.everything or all(pattern.uniform_subtree(directory) for pattern in self.patterns)
 
 
 @functools.lru_cache(maxsize=4096)

@@ -109,19 +109,11 @@ class Grant:
     limits: Limits = Limits()
 
     def mismatch(self, facts: Facts) -> str:
-        """Return what excludes the facts (for a change: leaving its paths to `covers`), else empty."""
+        """Return what excludes the facts (for a change: leaving its paths aside), else empty."""
         excluded = self.who.mismatch(facts)
         if excluded or facts.action is Action.MERGE:
             return excluded or failed_condition(self.when, facts)
-        return "" if facts.path is None or self.reaches(facts.path, facts.action) else "paths"
-
-    def reaches(self, path: bytes, action: Action) -> bool:
-        """Tell whether the grant is about a path; a directory on the way to such a path can be listed."""
-        return self.paths.matches(path) or (action is Action.LIST and self.paths.may_match_below(path))
-
-    def covers(self, path: bytes) -> bool:
-        """Tell whether the grant covers one changed path."""
-        return self.paths.matches(path)
+        return "" if facts.path is None or self.paths.matches(facts.path) else "paths"
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,8 +184,18 @@ class CompiledPolicy:
 
     def uniform_below(self, action: Action, directory: bytes) -> bool:
         """Tell whether all names directly in a directory get the same answer from every rule of an action."""
-        rules: tuple[Grant | Guard, ...] = (*self.grants_of[action], *self.refusals_of[action], *self.gates_of[action])
-        return all(rule.paths.uniform_below(directory) for rule in rules)
+        return all(rule.paths.uniform_below(directory) for rule in self._rules_of(action))
+
+    def uniform_subtree(self, action: Action, directory: bytes) -> bool:
+        """Tell whether everything below a directory, at any depth, gets the same answer from every rule of an action."""
+        return all(rule.paths.uniform_subtree(directory) for rule in self._rules_of(action))
+
+    def may_grant_below(self, action: Action, directory: bytes) -> bool:
+        """Tell whether a grant of an action could be about something below a directory, whoever it is for."""
+        return any(grant.paths.may_match_below(directory) for grant in self.grants_of[action])
+
+    def _rules_of(self, action: Action) -> tuple[Grant | Guard, ...]:
+        return (*self.grants_of[action], *self.refusals_of[action], *self.gates_of[action])
 
     def checks_for(self, changed: tuple[bytes, ...]) -> tuple[Check, ...]:
         """Return the checks that a change of these paths asks for, ordered by id."""
