@@ -12,7 +12,7 @@ from store.engines.reference.nodes import Link, Node, Nodes, committable
 from store.model import ROOT, EntryKind, NodeId, Touched, Version
 from store.names import find_twins
 from store.renames import simplify_renames
-from store.trees import DIRECTORY, SYMLINK, TreeEntry, join_path, split_path
+from store.trees import DIRECTORY, EXECUTABLE, SYMLINK, TreeEntry, join_path, split_path
 
 _KEPT_CHANGES = 10_000
 
@@ -134,8 +134,8 @@ class Layer:
             self._put_below(node, entry, now)
         elif self.nodes.freeze(node) != entry:
             node.data[:] = self.contents.read_blob(entry.content)
-            if node.kind is EntryKind.FILE and self.nodes.freeze(node) != entry:
-                node.mode ^= 0o111
+            if node.kind is EntryKind.FILE:
+                node.mode = node.mode | 0o111 if entry.mode == EXECUTABLE else node.mode & ~0o111
             node.mtime_ns = node.ctime_ns = now
             self.touch_node(node)
 
