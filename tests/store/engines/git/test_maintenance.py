@@ -214,9 +214,10 @@ def test_a_repack_drops_what_nothing_reaches_once_it_is_old(store: Store) -> Non
     assert maintainer.maintain(int(time.time())).bytes < 100_000
     assert run_git(store.git_dir, "cat-file", "-t", gone) == b"commit\n"
     store.commit("main", b"more")
-    for path in store.packs.iterdir():
+    for path in list(store.packs.iterdir()):
         os.utime(path, (1, 1))
-        path.with_suffix(".mtimes").unlink(missing_ok=True)
+        if path.suffix == ".mtimes":
+            path.unlink()
     assert maintainer.maintain(int(time.time())).bytes > 150_000
     assert run_git(store.git_dir, "cat-file", "--batch-all-objects", "--batch-check").count(b"\n") == 6
     store.check()
