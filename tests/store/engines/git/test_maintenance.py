@@ -273,8 +273,8 @@ def test_upper_files_without_a_node_go_after_a_while(store: Store) -> None:
     store.commit("main", b"x")
     branch = store.database.select("SELECT id FROM branch")[0][0]
     with store.database.transaction() as rows:
-        columns = "branch, id, kind, mode, size, mtime_ns, ctime_ns, atime_ns, upper, fresh, dirty, ver, rev"
-        rows.execute(f"INSERT INTO node ({columns}) VALUES (?, 5, 1, 420, 0, 0, 0, 0, 77, 1, 1, 1, 1)", (branch,))
+        columns = "branch, id, kind, mode, mtime_ns, ctime_ns, atime_ns, upper, dirty, ver, rev"
+        rows.execute(f"INSERT INTO node ({columns}) VALUES (?, 5, 1, 420, 0, 0, 0, 77, 1, 1, 1)", (branch,))
     for place in (f"{branch}/77", f"{branch}/78", f"{branch}/fence", "999/1"):
         (store.folder / "up" / place).parent.mkdir(exist_ok=True)
         (store.folder / "up" / place).write_bytes(b"x")
