@@ -114,13 +114,14 @@ def cut_power(recording: Recording, scenario: str, *, cuts: int, seed: int) -> O
     chance = random.Random(seed)
     span = recording.span()
     outcome = Outcome()
-    with tempfile.TemporaryDirectory(prefix="powercut-", dir=_MEMORY) as memory, tempfile.TemporaryDirectory(prefix="powercut-") as places:
-        with closing(_Replay(recording, Path(memory))) as replay:
-            for place in sorted(chance.sample(span, min(cuts, len(span)))):
-                image = replay.cut(place, chance)
-                outcome.cuts += 1
-                if found := _check(scenario, image, Path(places), recording.acknowledged(place)):
-                    outcome.problems[place] = found
+    with ExitStack() as cleanup:
+        memory, places = (Path(cleanup.enter_context(tempfile.TemporaryDirectory(prefix="powercut-", dir=at))) for at in (_MEMORY, None))
+        replay = cleanup.enter_context(closing(_Replay(recording, memory)))
+        for place in sorted(chance.sample(span, min(cuts, len(span)))):
+            image = replay.cut(place, chance)
+            outcome.cuts += 1
+            if found := _check(scenario, image, places, recording.acknowledged(place)):
+                outcome.problems[place] = found
     return outcome
 
 

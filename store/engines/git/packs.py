@@ -6,8 +6,9 @@
 3. Level 1 compression, and none for content of a mebibyte or more or that does not shrink: the first write has to be fast, and a
    repack compresses later.
 4. An object is written once a pack, however often it is added.
-5. A writer belongs to one thread. It holds a lock on its files while it lives, which is how `remove_abandoned` tells what a death left
-   behind from what another process is writing now.
+5. A writer belongs to one thread, though threads of its own may compress for it, within bounded memory.
+6. A writer holds a lock on its files while it lives: that is how `remove_abandoned` tells what a death left behind from what another
+   process is writing now.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ import os
 import struct
 import tempfile
 import zlib
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
@@ -43,6 +46,7 @@ TEMPORARY = "tmp_"
 
 _SAMPLE = 4096
 _PIECE = 1 << 20
+_WAITING_BYTES = 16 << 20
 
 
 class _Written(NamedTuple):
@@ -51,14 +55,23 @@ class _Written(NamedTuple):
     offset: int
 
 
+class _Waiting(NamedTuple):
+    oid: bytes
+    size: int
+    packed: Future[bytes]
+
+
 class PackWriter:
     """One pack being written. As a context manager it finishes at the end of the block and aborts on an exception."""
 
-    def __init__(self, folder: Path, *, sync: Sync = os.fsync) -> None:
-        """Begin a pack in `folder` (a repository's ``objects/pack``), which exists."""
+    def __init__(self, folder: Path, *, sync: Sync = os.fsync, workers: int = 0) -> None:
+        """Begin a pack in `folder` (a repository's ``objects/pack``), which exists; `workers` threads compress, or (0) the caller does."""
         self._folder = folder
         self._sync = sync
         self._path, self._file = _temporary(folder)
+        self._pool = ThreadPoolExecutor(workers) if workers else None
+        self._waiting: deque[_Waiting] = deque()
+        self._waiting_bytes = 0
         self._index: tuple[Path, io.BufferedRandom] | None = None
         self._written: dict[bytes, _Written] = {}
         self._offset = self._file.write(_pack_header(0))
@@ -85,9 +98,15 @@ class PackWriter:
 
     def add(self, item: GitObject) -> None:
         """Write one object, whose identity is right."""
-        if item.oid not in self._written:
-            head = entry_header(item.kind, len(item.data))
-            self._append(item.oid, (head, zlib.compress(item.data, _level(item.data))))
+        if item.oid in self._written:
+            return
+        if self._pool is None:
+            self._append(item.oid, _encode_entry(item))
+            return
+        self._written[item.oid] = _Written(item.oid, 0, 0)
+        self._waiting.append(_Waiting(item.oid, len(item.data), self._pool.submit(_encode_entry, item)))
+        self._waiting_bytes += len(item.data)
+        self._drain(_WAITING_BYTES)
 
     def add_blob(self, data: bytes) -> bytes:
         """Write a file's content and return its identity."""
@@ -100,6 +119,7 @@ class PackWriter:
 
         Raises `Corrupt` when the pieces are more or fewer bytes; the pack is then as it was before.
         """
+        self._drain(-1)
         start = self._offset
         source = _Measured(object_header(kind, size), pieces)
         packed = _squeeze(source, 0 if size >= STORED_FROM else 1)
@@ -117,6 +137,7 @@ class PackWriter:
         if not self._written:
             self.abort()
             return None
+        self._drain(-1)
         digest = self._seal()
         index = self._write_index(digest)
         final = self._folder / f"pack-{digest.hex()}.pack"
@@ -137,13 +158,22 @@ class PackWriter:
         self._release()
 
     def _release(self) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
         self._file.close()
         if self._index is not None:
             self._index[1].close()
 
-    def _append(self, oid: bytes, packed: Iterable[bytes]) -> None:
+    def _drain(self, most: int) -> None:
+        """Write what was compressed, in order, until at most `most` bytes wait (-1: nothing does)."""
+        while self._waiting and self._waiting_bytes > most:
+            oid, size, packed = self._waiting.popleft()
+            self._append(oid, packed.result())
+            self._waiting_bytes -= size
+
+    def _append(self, oid: bytes, packed: bytes) -> None:
         start = self._offset
-        self._written[oid] = _Written(oid, self._write(packed), start)
+        self._written[oid] = _Written(oid, self._write((packed,)), start)
 
     def _write(self, packed: Iterable[bytes]) -> int:
         crc = 0
@@ -266,6 +296,10 @@ class _Measured:
             self.digest.update(piece)
             self.length += len(piece)
             yield piece
+
+
+def _encode_entry(item: GitObject) -> bytes:
+    return entry_header(item.kind, len(item.data)) + zlib.compress(item.data, _level(item.data))
 
 
 def _squeeze(pieces: Iterable[bytes], level: int) -> Iterator[bytes]:

@@ -73,6 +73,22 @@ def test_objects_stream_in_and_out_without_being_held(repository: Path) -> None:
     assert max(map(len, read)) <= 1 << 18
 
 
+def test_threads_that_compress_change_nothing(repository: Path, tmp_path: Path) -> None:
+    noise = random.Random(9)
+    blobs = [make_object(Kind.BLOB, noise.randbytes(noise.choice([10, 5000, 700_000])) + b"x" * 5000) for _ in range(120)]
+    names = []
+    for workers, place in ((0, folder(repository)), (3, tmp_path)):
+        with PackWriter(place, workers=workers) as pack:
+            for at, blob in enumerate([*blobs, *blobs]):
+                pack.add(blob)
+                if at == 60:
+                    pack.add_stream(Kind.BLOB, 3, [b"abc"])
+        (name,) = (path.name for path in place.glob("pack-*.pack"))
+        names.append(name)
+    assert names[0] == names[1]
+    run_git(repository, "fsck", "--full")
+
+
 def test_a_stream_of_another_length_is_refused_and_the_pack_goes_on(repository: Path) -> None:
     with PackWriter(folder(repository)) as pack:
         first = pack.add_blob(b"first")
