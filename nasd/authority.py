@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -18,6 +19,7 @@ from nasd.faults import refusal
 from nasd.paths import render_path
 from trust.cache import DecisionCache
 from trust.denials import Denials
+from trust.errors import PolicyInvalid
 from trust.leases import lease_state
 from trust.model import (
     Action,
@@ -33,9 +35,11 @@ from trust.model import (
     PrincipalName,
     Scope,
 )
-from trust.policy import CompiledPolicy, compile_policy, decide, path_set
+from trust.policy import CompiledPolicy, decide, empty_policy, path_set
 from trust.policy.patterns import PathSet
 from trust.service import Trust
+
+log = logging.getLogger("nasd.authority")
 
 
 def gather(
@@ -76,32 +80,21 @@ def gather(
     )
 
 
-class Policies:
-    """The policy in force, compiled once per adopted text. Any thread may call."""
-
-    def __init__(self, trust: Trust) -> None:
-        """Read from `trust` when first asked."""
-        self._trust = trust
-        self._hash = ""
-        self._compiled: CompiledPolicy | None = None
-        self._lock = threading.Lock()
-
-    def current(self) -> CompiledPolicy:
-        """Return the compiled policy; compiles when another text was adopted. Raises `trust.errors.PolicyInvalid`."""
-        text, source, digest = self._trust.adopted_policy()
-        with self._lock:
-            if self._compiled is None or digest != self._hash:
-                self._compiled, self._hash = compile_policy(text, source), digest
-            return self._compiled
+def policy_in_force(trust: Trust) -> CompiledPolicy:
+    """Return the adopted policy; one that this release cannot read grants nothing, and leaves the owner what is built in."""
+    try:
+        return trust.policy()
+    except PolicyInvalid as error:
+        log.error("the adopted policy cannot be read and grants nothing: %s", error)
+        return empty_policy("unreadable")
 
 
 class Authority:
     """The rights of one identity on one branch. Any thread may call."""
 
-    def __init__(self, trust: Trust, policies: Policies, clock: Clock, identity: Identity, *, protected: bool) -> None:
+    def __init__(self, trust: Trust, clock: Clock, identity: Identity, *, protected: bool) -> None:
         """Speak for `identity` (with its lease, when it has one); `protected` tells whether the branch moves only by merges."""
         self._trust = trust
-        self._policies = policies
         self._clock = clock
         self._protected = protected
         self._cache = DecisionCache()
@@ -109,7 +102,7 @@ class Authority:
         self._lock = threading.Lock()
         self._epoch = Epoch(-1)
         self.identity = identity
-        self._policy = policies.current()
+        self._policy = policy_in_force(trust)
         self._subject = identity.lease.id if identity.lease else identity.principal.name
         self._refresh()
 
@@ -174,10 +167,13 @@ class Authority:
         """Tell whether every name that is or could be directly in the directory is visible, so that a listing needs no filter."""
         return self._uniform(Action.LIST, directory) and self.allows(Action.LIST, directory, b"\x00")
 
-    def covers_all_below(self, action: Action, directory: bytes) -> bool:
-        """Tell whether the action is allowed on everything that is or could be below the directory."""
-        same = self._policy.uniform_subtree(action, directory) and self._scope().uniform_subtree(directory)
-        return same and self.allows(action, directory, b"\x00")
+    def covers_below(self, action: Action, directory: bytes) -> bool:
+        """Tell whether the lease carries the action on everything that is or could be below the directory."""
+        return self._scope().uniform_subtree(directory) and self.allows(action, directory, None)
+
+    def same_below(self, one: bytes, other: bytes) -> bool:
+        """Tell whether the policy treats everything that could be below two directories alike, so that a move changes no decision."""
+        return self.policy.same_below(one, other)
 
     def flush(self, *, everything: bool = False) -> None:
         """Write the denials whose minute is over (or `everything`) to the record."""
@@ -211,10 +207,10 @@ class Authority:
         epoch = self._trust.epoch()
         if epoch == self._epoch:
             return
-        self._policy = self._policies.current()
+        self._policy = policy_in_force(self._trust)
         principal = self._trust.principal(self.identity.principal.name)
         lease = self._trust.lease(self.identity.lease.id) if self.identity.lease else None
-        self.identity = Identity(principal, self._policy.roles_of(principal.name), self.identity.token, lease)
+        self.identity = Identity(principal, self._trust.roles(principal), self.identity.token, lease)
         self._epoch = epoch
 
 

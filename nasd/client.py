@@ -79,8 +79,7 @@ class Client:
         try:
             response = self._send(connection, "GET", path, None, {})
             _raise_fault(response)
-            while piece := response.read(_PIECE):
-                yield piece
+            yield from _read_pieces(response)
         except http.client.IncompleteRead as error:
             raise Fault(Kind.UNAVAILABLE, "the content broke off", hint="read it again") from error
         finally:
@@ -152,6 +151,14 @@ def read_fault(status: int, content: bytes) -> Fault:
 def _raise_fault(response: http.client.HTTPResponse) -> None:
     if response.status >= 400:
         raise read_fault(response.status, response.read())
+
+
+def _read_pieces(response: http.client.HTTPResponse) -> Iterator[bytes]:
+    while piece := response.read(_PIECE):
+        yield piece
+    if response.length:
+        # A read of a given size ends early without a word when the connection does.
+        raise http.client.IncompleteRead(b"", response.length)
 
 
 def _with_query(path: str, query: Mapping[str, Any]) -> str:

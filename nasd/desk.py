@@ -12,7 +12,7 @@ from typing import Any
 
 from interfaces.faults import Fault, Kind
 from interfaces.port import Document
-from nasd.authority import Authority, gather
+from nasd.authority import Authority, gather, policy_in_force
 from nasd.faults import refusal
 from nasd.gates import Gates
 from nasd.mounts import Mounts
@@ -41,13 +41,13 @@ class Desk:
 
     def require(self, identity: Identity, action: Action, subject: str) -> None:
         """Return when the policy allows `action` (one that is not about a path). Raises the fault of the decision otherwise."""
-        decision = decide(self.appliance.policies.current(), gather(identity, action, self.appliance.now()))
+        decision = decide(policy_in_force(self.appliance.trust), gather(identity, action, self.appliance.now()))
         if decision.effect is not Effect.ALLOW:
             raise refusal(decision, subject)
 
     def allows(self, identity: Identity, action: Action) -> bool:
         """Tell whether the policy allows `action` (one that is not about a path)."""
-        return decide(self.appliance.policies.current(), gather(identity, action, self.appliance.now())).effect is Effect.ALLOW
+        return decide(policy_in_force(self.appliance.trust), gather(identity, action, self.appliance.now())).effect is Effect.ALLOW
 
     def run(self, identity: Identity, name: str) -> Run:
         """Return a run the caller may see. Raises `Kind.NOT_FOUND`."""
@@ -110,9 +110,7 @@ class Desk:
     def authority(self, identity: Identity, branch: str) -> Authority:
         """Return the rights of a caller on a branch."""
         appliance = self.appliance
-        return Authority(
-            appliance.trust, appliance.policies, appliance.clock, identity, protected=appliance.engine.branch(branch).protected
-        )
+        return Authority(appliance.trust, appliance.clock, identity, protected=appliance.engine.branch(branch).protected)
 
     def visible(self, identity: Identity, changes: Iterable[Change]) -> list[Change]:
         """Return the changes whose paths exist for the caller; a rename from a hidden path shows no origin."""

@@ -105,7 +105,7 @@ class Jobs:
             principal = self._appliance.trust.principal(SERVICE)
         except Unknown:
             return None
-        return Identity(principal, self._appliance.policies.current().roles_of(SERVICE))
+        return Identity(principal, self._appliance.trust.roles(principal))
 
     def _attempt(self, job: Callable[[], None]) -> None:
         try:

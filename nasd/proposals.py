@@ -18,7 +18,7 @@ from typing import Any
 from interfaces.faults import Fault, Kind
 from interfaces.port import Document
 from nasd.acts import recorded
-from nasd.authority import gather
+from nasd.authority import gather, policy_in_force
 from nasd.checks import Check, CheckResult, run_checks, summarise
 from nasd.ids import make_id
 from nasd.paths import render_path
@@ -113,7 +113,7 @@ class Proposals:
         )
 
     def _check(self, head: CommitId, changes: Sequence[Change]) -> list[CheckResult]:
-        policy = self._appliance.policies.current()
+        policy = policy_in_force(self._trust)
         longest = self._appliance.settings.check_timeout
         due = [
             Check(check.id, tuple(check.run), min(check.timeout, longest), check.required)
@@ -154,7 +154,7 @@ class Proposals:
         target = self._engine.branch(proposal.target).head
         changes = self.changes(proposal)
         merged = self._engine.try_merge(target, CommitId(proposal.head))
-        policy = self._appliance.policies.current()
+        policy = policy_in_force(self._trust)
         overlap = overlapping(changes, self._engine.diff(CommitId(proposal.base), target)) if target != proposal.base else []
         card = make_card(run, proposal, changes, overlap, policy.hash)
         return Weighed(target, changes, merged.conflicts, card, self._decide(policy, run, proposal, changes, gate))
@@ -163,7 +163,7 @@ class Proposals:
         principal = self._trust.principal(run.role)
         checks = summarise([CheckResult(c["id"], c["state"], c["required"], c["seconds"], c["output"]) for c in proposal.checks])
         facts = gather(
-            Identity(principal, policy.roles_of(principal.name)),
+            Identity(principal, self._trust.roles(principal)),
             Action.MERGE,
             self._appliance.now(),
             change=change_facts(changes, len(proposal.twins), checks),
@@ -191,8 +191,7 @@ class Proposals:
             self._require_still(run, proposal)
             self._check_policy(proposal, weighed.changes)
             with recorded(self._trust, self._appliance.clock, "merge", identity, body) as outcome:
-                if gate is not None and gate.state is GateState.APPROVED:
-                    self._trust.consume_gate(gate.id, gate.digest, self._appliance.now())
+                self._use(gate, proposal)
                 merged = self._engine.merge(proposal.target, weighed.target_head, CommitId(proposal.head), note)
                 if merged.commit is None:
                     raise Moved(proposal.target, "the target changed while the merge was weighed")
@@ -200,6 +199,13 @@ class Proposals:
                 outcome["commit"] = merged.commit
         self._policy_changed(merged.commit)
         return proposal
+
+    def _use(self, gate: Gate | None, proposal: Proposal) -> None:
+        """Spend an approval on this merge: from here on a restart finishes the merge instead of asking again."""
+        with self._trust.transaction():
+            if gate is not None and gate.state is GateState.APPROVED:
+                self._trust.consume_gate(gate.id, gate.digest, self._appliance.now())
+            self._save(replace(proposal, state="merging"))
 
     def _require_still(self, run: Run, proposal: Proposal) -> None:
         if self._engine.branch(run.branch).head != proposal.head:

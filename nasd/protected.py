@@ -30,7 +30,6 @@ from store.model import (
     Version,
 )
 
-
 READ = Access()
 
 

@@ -1,6 +1,7 @@
-"""After a crash: every intent without an outcome is looked up in the store and concluded.
+"""After a crash: every intent without an outcome is looked up where its effect would be, and concluded.
 
-1. An act is either found done, and recorded so, or undone, or finished now; it never happens twice.
+1. An act is either found done, and recorded so, or undone, or finished now; it never happens twice. What left no trace to
+   look for (a token whose secret nobody saw) is concluded as unknown.
 2. Runs before the API answers. Repeats find nothing left to do.
 """
 
@@ -10,15 +11,17 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from interfaces.faults import Fault
 from nasd.gates import Gates
+from nasd.policy_source import adopt_from
 from nasd.proposal_rules import Proposal
 from nasd.proposals import Proposals
-from nasd.runs import Runs
+from nasd.runs import MAIN, Runs
 from nasd.wiring import Appliance
 from store.errors import NotFound
 from store.model import CommitId
 from trust.errors import Unknown
-from trust.model import Record
+from trust.model import GateId, GateState, LeaseId, Record
 
 log = logging.getLogger("nasd.reconcile")
 
@@ -36,8 +39,14 @@ class Reconciliation:
             "run.start": self._run_start,
             "run.end": self._run_end,
             "commit": self._commit,
+            "propose": self._propose,
             "merge": self._merge,
+            "gate.answer": self._gate_answer,
             "branch.remove": self._branch_remove,
+            "principal.add": self._principal_add,
+            "principal.disable": self._principal_disable,
+            "lease.revoke": self._lease_revoke,
+            "policy.adopt": self._policy_adopt,
         }
 
     def finish(self) -> list[str]:
@@ -90,6 +99,34 @@ class Reconciliation:
         if commit is None:
             return "undone"
         self._proposals.record_merged(proposal, commit)
+        return "done"
+
+    def _propose(self, body: Mapping[str, Any]) -> str:
+        try:
+            self._proposals.find(str(body["proposal"]))
+        except Fault:
+            return "undone"
+        return "done"
+
+    def _gate_answer(self, body: Mapping[str, Any]) -> str:
+        state = self._appliance.trust.gate(GateId(str(body["gate"]))).state
+        return "undone" if state is GateState.PENDING else "done"
+
+    def _principal_add(self, body: Mapping[str, Any]) -> str:
+        try:
+            self._appliance.trust.principal(str(body["principal"]))
+        except Unknown:
+            return "undone"
+        return "done"
+
+    def _principal_disable(self, body: Mapping[str, Any]) -> str:
+        return "done" if self._appliance.trust.principal(str(body["principal"])).disabled else "undone"
+
+    def _lease_revoke(self, body: Mapping[str, Any]) -> str:
+        return "undone" if self._appliance.trust.lease(LeaseId(str(body["lease"]))).revoked is None else "done"
+
+    def _policy_adopt(self, _: Mapping[str, Any]) -> str:
+        adopt_from(self._appliance, self._appliance.engine.branch(MAIN).head)
         return "done"
 
     def _branch_remove(self, body: Mapping[str, Any]) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 from interfaces.faults import Fault, Kind
 from interfaces.port import Document
 from nasd.acts import recorded
-from nasd.authority import gather
+from nasd.authority import gather, policy_in_force
 from nasd.faults import refusal
 from nasd.ids import make_id
 from nasd.paths import render_path
@@ -205,7 +205,7 @@ class Runs:
 
         In the facts of a start the principal is the role, `on_behalf_of` and the roles are the requester's.
         """
-        policy = self._appliance.policies.current()
+        policy = policy_in_force(self._trust)
         subject = Identity(principal, identity.roles)
 
         def facts(asked: Request, gate: Gate | None) -> Facts:

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from nasd.acts import Clock
-from nasd.authority import Policies
 from nasd.config import Settings
 from nasd.errors import AlreadyRunning, NotInitialised
 from store import Engine, open_store
@@ -31,7 +30,6 @@ class Appliance:
     settings: Settings
     engine: Engine
     trust: Trust
-    policies: Policies
     clock: Clock
     entropy: Callable[[int], bytes]
 
@@ -59,4 +57,4 @@ def open_appliance(settings: Settings, role: Role) -> Appliance:
     except InUse as error:
         raise AlreadyRunning(f"{settings.home} is in use: {error}", hint="`nas stop` ends the daemon that owns it") from error
     trust = Trust.open(settings.trust)
-    return Appliance(settings, engine, trust, Policies(trust), time.time, os.urandom)
+    return Appliance(settings, engine, trust, time.time, os.urandom)

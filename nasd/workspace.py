@@ -27,7 +27,7 @@ from nasd.reads import Reads
 from store import model as stored
 from store.contract import Handle as StoreHandle
 from store.contract import Working
-from store.errors import Stale, StoreError
+from store.errors import NotFound, Stale, StoreError
 from store.model import EntryKind, NodeId, Version
 from trust.errors import TrustError
 from trust.model import Action, BudgetKind
@@ -79,7 +79,10 @@ class BranchWorkspace:
     def lookup(self, parent: int, name: bytes) -> Attributes:
         """Return what a name stands for."""
         directory = self._working.path(NodeId(parent))
-        attributes = self._working.lookup(NodeId(parent), name)
+        try:
+            attributes = self._working.lookup(NodeId(parent), name)
+        except NotFound:
+            raise _absent(directory, name) from None
         if not self._authority.sees(directory, name, is_directory=attributes.kind is EntryKind.DIRECTORY):
             raise _absent(directory, name)
         return attributes
@@ -199,8 +202,11 @@ class BranchWorkspace:
     def rename(self, parent: int, name: bytes, target: int, target_name: bytes, *, replace: bool = True, exchange: bool = False) -> None:
         """Move, replace or swap names, as POSIX and Linux do it."""
         moved = self.lookup(parent, name)
-        self._demand_move(parent, name, is_directory=stat.S_ISDIR(moved.st_mode))
-        self._demand_move(target, target_name, is_directory=stat.S_ISDIR(moved.st_mode))
+        source, destination = _join(self._path_of(parent), name), _join(self._path_of(target), target_name)
+        self._demand_path(Action.WRITE, source)
+        self._demand_path(Action.WRITE, destination)
+        if stat.S_ISDIR(moved.st_mode):
+            self._demand_subtree(source, destination)
         self._working.rename(NodeId(parent), name, NodeId(target), target_name, replace=replace, exchange=exchange)
 
     @guarded
@@ -302,15 +308,20 @@ class BranchWorkspace:
     def _demand_name(self, action: Action, parent: int, name: bytes) -> None:
         self._authority.demand(action, self._path_of(parent), name)
 
-    def _demand_move(self, parent: int, name: bytes, *, is_directory: bool) -> None:
-        directory = self._path_of(parent)
-        self._authority.demand(Action.WRITE, directory, name)
-        path = directory + b"/" + name if directory else name
-        if is_directory and not self._authority.covers_all_below(Action.WRITE, path):
+    def _demand_subtree(self, source: bytes, destination: bytes) -> None:
+        """Return when moving a directory moves only what may be written, and changes nobody's rights on what is below."""
+        for path in (source, destination):
+            if not self._authority.covers_below(Action.WRITE, path):
+                raise Fault(
+                    Kind.DENIED,
+                    f"move {render_path(path)}: the lease does not cover everything that can be below it",
+                    hint="move the files it covers one by one, or ask for a lease over the whole directory",
+                )
+        if not self._authority.same_below(source, destination):
             raise Fault(
                 Kind.DENIED,
-                f"move {render_path(path)}: the lease does not cover everything that can be below it",
-                hint="move the files it covers one by one, or ask for a lease over the whole directory",
+                f"move {render_path(source)}: the policy treats what is below {render_path(destination)} differently",
+                hint="move the files one by one: each is decided by its own path",
             )
 
 
@@ -403,6 +414,10 @@ class CheckedHandle:
         return self._handle.fileno()
 
 
+def _join(directory: bytes, name: bytes) -> bytes:
+    return directory + b"/" + name if directory else name
+
+
 def _absent(directory: bytes, name: bytes | None) -> Fault:
-    path = directory + b"/" + name if directory and name else name or directory
+    path = _join(directory, name) if name else directory
     return Fault(Kind.NOT_FOUND, f"{render_path(path)}: no such file or directory")

@@ -25,13 +25,13 @@ def identity_of(appliance: Appliance, *, principal: str = "", lease: str = "") -
     """Return the identity of a lease, or of a principal acting on its own. Raises `trust.errors.Unknown`."""
     held = appliance.trust.lease(LeaseId(lease)) if lease else None
     who = appliance.trust.principal(held.principal if held else principal)
-    return Identity(who, appliance.policies.current().roles_of(who.name), None, held)
+    return Identity(who, appliance.trust.roles(who), None, held)
 
 
 def open_workspace(appliance: Appliance, identity: Identity, branch: str, commit: Callable[[str], Document]) -> BranchWorkspace:
     """Return a workspace on a branch; `commit` makes a commit with a message. Raises `store.errors.NotFound`."""
     protected = appliance.engine.branch(branch).protected
-    authority = Authority(appliance.trust, appliance.policies, appliance.clock, identity, protected=protected)
+    authority = Authority(appliance.trust, appliance.clock, identity, protected=protected)
 
     def note_reads(batch: Mapping[str, Any]) -> None:
         appliance.trust.state("reads", identity, {"branch": branch} | dict(batch), appliance.now())

@@ -131,7 +131,7 @@ def _require_restorable(desk: Desk, identity: Identity, run: Run, paths: Sequenc
         for action in (Action.READ, Action.WRITE, Action.DELETE):
             if path:
                 authority.demand(action, directory, name)
-            if not authority.covers_all_below(action, path):
+            if not authority.covers_below(action, path):
                 raise Fault(
                     Kind.DENIED,
                     f"{action.value}: the lease does not cover everything below {path.decode('utf-8', 'backslashreplace') or '/'}",

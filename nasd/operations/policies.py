@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from interfaces.faults import Fault, Kind
 from interfaces.port import Document
-from nasd.authority import gather
+from nasd.authority import gather, policy_in_force
 from nasd.desk import Desk
 from nasd.offline import validate_policy, view_explanation
 from nasd.operations.operation import FLAG, NAME, TEXT, Arguments, Operation, gives, path_argument, takes
@@ -28,7 +28,7 @@ def _validate(_: Desk, __: Identity, arguments: Arguments) -> Document:
 def _explain(desk: Desk, identity: Identity, arguments: Arguments) -> Document:
     subject = _subject(desk, identity, arguments)
     appliance = desk.appliance
-    policy = compile_policy(arguments["text"], "policy.yaml") if "text" in arguments else appliance.policies.current()
+    policy = compile_policy(arguments["text"], "policy.yaml") if "text" in arguments else policy_in_force(appliance.trust)
     path = path_argument(arguments["path"]) if "path" in arguments else None
     left = dict(appliance.trust.left(subject.lease.id)) if subject.lease else {}
     protected = arguments.get("protected", False)

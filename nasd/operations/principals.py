@@ -19,13 +19,13 @@ def _add(desk: Desk, identity: Identity, arguments: Arguments) -> Document:
     attributes = arguments.get("attributes", {})
     with recorded(trust, clock, "principal.add", identity, {"principal": name, "kind": kind, "attributes": attributes}):
         principal = trust.add_principal(name, PrincipalKind(kind), desk.appliance.now(), attributes)
-    return view_principal(principal, desk.appliance.policies.current().roles_of(principal.name))
+    return view_principal(principal, trust.roles(principal))
 
 
 def _list(desk: Desk, identity: Identity, _: Arguments) -> Document:
     desk.require(identity, Action.OBSERVE, "list principals")
-    policy = desk.appliance.policies.current()
-    return page(view_principal(principal, policy.roles_of(principal.name)) for principal in desk.appliance.trust.principals())
+    trust = desk.appliance.trust
+    return page(view_principal(principal, trust.roles(principal)) for principal in trust.principals())
 
 
 def _disable(desk: Desk, identity: Identity, arguments: Arguments) -> Document:
@@ -35,7 +35,8 @@ def _disable(desk: Desk, identity: Identity, arguments: Arguments) -> Document:
     trust.principal(name)
     with recorded(trust, desk.appliance.clock, "principal.disable", identity, {"principal": name}):
         trust.disable_principal(name, desk.appliance.now())
-    return view_principal(trust.principal(name), desk.appliance.policies.current().roles_of(name))
+    disabled = trust.principal(name)
+    return view_principal(disabled, trust.roles(disabled))
 
 
 def _issue(desk: Desk, identity: Identity, arguments: Arguments) -> Document:
