@@ -49,7 +49,7 @@ class DecisionCache:
         self, epoch: Epoch, holder: str, directory: bytes, name: bytes, policy: CompiledPolicy, facts: Facts, decision: Decision
     ) -> None:
         """Keep a decision that was made for `facts` about a name in a directory."""
-        if decision.denial is Denial.BUDGET or facts.change is not None or facts.request is not None:
+        if decision.denial is Denial.BUDGET or facts.change is not None or facts.request is not None or facts.gate is not None:
             return
         if epoch != self._epoch or len(self._entries) >= self._limit:
             self._entries, self._epoch = {}, epoch

@@ -146,7 +146,7 @@ class RecordRows(Protocol):
         """Return sequence number and hash of the last record; 0 and the genesis hash before the first."""
 
     def append(self, rows: Sequence[Row]) -> None:
-        """Store the next records, in order."""
+        """Store the next records, in order. Raises `ChainBroken` for another sequence number than the next."""
 
     def find(self, sequence: int) -> Row:
         """Return a record. Raises `Unknown`."""

@@ -49,6 +49,7 @@ class Database:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._lock = threading.Lock()
+        self._opening = threading.Lock()  # of its own: opening a reader must not wait for a transaction
         self._owner: int | None = None
         self._durable = False
         self._local = threading.local()
@@ -120,7 +121,7 @@ class Database:
 
     def close(self) -> None:
         """Flush and close every connection. Repeats do nothing."""
-        with self._lock:
+        with self._lock, self._opening:
             if self._closed:
                 return
             self._closed = True
@@ -144,7 +145,7 @@ class Database:
     def _reader(self) -> apsw.Connection:
         reader: apsw.Connection | None = getattr(self._local, "reader", None)
         if reader is None:
-            with self._lock, _translated():
+            with self._opening, _translated():
                 if self._closed:
                     raise RecorderUnavailable(self._path, "closed")
                 reader = _connect(self._path, apsw.SQLITE_OPEN_READWRITE)

@@ -6,9 +6,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
+import apsw
+
 from trust.chain import GENESIS, Row
 from trust.engines.sqlite.database import Database
-from trust.errors import Unknown
+from trust.errors import ChainBroken, Unknown
 
 _COLUMNS = "records.sequence, time, phase, refers, kind, principal, run, lease, body, previous, hash"
 
@@ -26,7 +28,10 @@ class Records:
 
     def append(self, rows: Sequence[Row]) -> None:
         """See the contract."""
-        self._database.change_many("INSERT INTO records VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+        try:
+            self._database.change_many("INSERT INTO records VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+        except apsw.ConstraintError as error:
+            raise ChainBroken("record", str(error)) from error
 
     def find(self, sequence: int) -> Row:
         """See the contract."""

@@ -1,0 +1,93 @@
+"""Where the checks work: an engine over a folder of its own, and the samples they store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from trust.chain import Draft, Row, seal
+from trust.contract import Engine
+from trust.engines import open_engine
+from trust.errors import TrustError
+from trust.gates import card_digest
+from trust.leases import Chain
+from trust.model import Action, BudgetKind, Gate, GateId, Lease, LeaseId, Principal, PrincipalKind, PrincipalName, RunId, Scope
+
+
+class BrokenPromise(AssertionError):
+    """An engine does not do what the contract says."""
+
+
+class Bench:
+    """An engine under test."""
+
+    def __init__(self, name: str, folder: Path) -> None:
+        """Open the engine `name` over an empty or missing folder."""
+        self.name = name
+        self.folder = folder
+        self.engine = open_engine(name, folder)
+
+    @contextmanager
+    def other(self) -> Iterator[Engine]:
+        """Open the same state once more, as another process would."""
+        engine = open_engine(self.name, self.folder)
+        try:
+            yield engine
+        finally:
+            engine.close()
+
+    def reopen(self) -> Engine:
+        """Close and open again."""
+        self.engine.close()
+        self.engine = open_engine(self.name, self.folder)
+        return self.engine
+
+    def append(self, body: str = "{}", engine: Engine | None = None) -> Row:
+        """Append one record and return it; the caller holds a transaction."""
+        used = engine or self.engine
+        sequence, digest = used.records.head()
+        row = seal(Draft(7, "intent", None, "merge", "ana", "run-1", "l1", body), sequence + 1, digest)
+        used.records.append([row])
+        return row
+
+
+Check = Callable[[Bench], None]
+"""One promise, tried."""
+
+
+def expect(holds: object, promise: str) -> None:
+    """Raise `BrokenPromise` unless the promise holds."""
+    if not holds:
+        raise BrokenPromise(promise)
+
+
+@contextmanager
+def expect_error(kind: type[TrustError], promise: str) -> Iterator[None]:
+    """Raise `BrokenPromise` unless the block raises this kind of error."""
+    try:
+        yield
+    except kind:
+        return
+    raise BrokenPromise(promise)
+
+
+def sample_principal(name: str = "ana") -> Principal:
+    """Return a principal."""
+    return Principal(PrincipalName(name), PrincipalKind.HUMAN, 5, attributes={"roles": "owner"})
+
+
+def sample_lease(name: str, parent: str | None = None, limit: int | None = 100) -> tuple[Lease, Chain]:
+    """Return a lease of `ana`, and its chain."""
+    budgets = {} if limit is None else {BudgetKind.READS: limit}
+    scope = Scope(("src/**", "docs/*.md"), frozenset({Action.READ, Action.LIST}), 3, 900, "to try", budgets)
+    above = None if parent is None else LeaseId(parent)
+    caveats = () if parent is None else ({"exp": 900},)
+    lease = Lease(LeaseId(name), RunId("run-1"), PrincipalName("ana"), PrincipalName("ana"), scope, 4, above)
+    return lease, Chain(LeaseId("l1"), caveats, 1)
+
+
+def sample_gate(name: str = "g1", deadline: int = 100) -> Gate:
+    """Return a pending gate."""
+    card = {"what": "merge", "paths": ["a", "\udcff"]}
+    return Gate(GateId(name), "proposal-1", card_digest(card), card, "owner", 10, deadline, "reject", asked_by="coder")

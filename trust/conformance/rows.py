@@ -1,0 +1,212 @@
+"""Rules 7 and 8 of the contract: what goes in comes out, and each table's own promises."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from trust.chain import GENESIS, Draft, seal
+from trust.conformance.bench import Bench, Check, expect, expect_error, sample_gate, sample_lease, sample_principal
+from trust.errors import ChainBroken, Taken, Unknown
+from trust.model import BudgetKind, Digest, GateId, GateState, LeaseId, PrincipalName, RunId, Token, TokenId
+from trust.secret import Secret
+
+
+def principals_are_kept(bench: Bench) -> None:
+    """Names are unique, ordered, and can be disabled."""
+    rows = bench.engine.principals
+    with bench.engine.transaction():
+        rows.add(sample_principal("zoe"))
+        rows.add(sample_principal("ana"))
+        with expect_error(Taken, "a name is taken once"):
+            rows.add(sample_principal("ana"))
+    expect([each.name for each in rows.all()] == ["ana", "zoe"], "principals come ordered by name")
+    expect(rows.find("ana") == sample_principal("ana"), "a principal comes back as it went in")
+    with bench.engine.transaction():
+        rows.disable("ana")
+        rows.disable("ana")
+    expect(rows.find("ana").disabled and not rows.find("zoe").disabled, "one principal is disabled")
+    with expect_error(Unknown, "a stranger is unknown"):
+        rows.find("bob")
+
+
+def tokens_are_kept(bench: Bench) -> None:
+    """A token comes back with its hash; revoking it keeps the first time."""
+    rows, token, digest = bench.engine.tokens, Token(TokenId("t1"), PrincipalName("ana"), "laptop", 5, None), Secret(b"\x01" * 32)
+    with bench.engine.transaction():
+        bench.engine.principals.add(sample_principal())
+        rows.add(token, digest)
+        rows.add(replace(token, id=TokenId("t0"), expires=9), digest)
+        with expect_error(Taken, "an id is taken once"):
+            rows.add(token, digest)
+    expect(rows.find(token.id) == (token, digest), "a token comes back as it went in")
+    expect([each.id for each in rows.all("ana")] == ["t1", "t0"], "tokens come oldest first")
+    expect(not rows.all("zoe") and len(rows.all()) == 2, "tokens are found by principal")
+    with bench.engine.transaction():
+        rows.revoke(token.id, 20)
+        rows.revoke(token.id, 30)
+    expect(rows.find(token.id)[0].revoked == 20, "a token is revoked once")
+    with expect_error(Unknown, "an unknown token is unknown"):
+        rows.find(TokenId("t9"))
+
+
+def leases_are_kept(bench: Bench) -> None:
+    """A lease and its chain come back as they went in."""
+    rows = bench.engine.leases
+    _store_family(bench)
+    expect(rows.find(LeaseId("l1")) == sample_lease("l1"), "a lease comes back as it went in")
+    expect(rows.find(LeaseId("l2")) == sample_lease("l2", "l1", 10), "a child comes back as it went in")
+    expect([lease.id for lease in rows.all(RunId("run-1"))] == ["l1", "l2", "l3", "l4"], "leases come oldest first")
+    expect(not rows.all(RunId("run-2")) and len(rows.all()) == len(rows.all(holder="ana")) == 4, "leases are found by run and holder")
+    expect(rows.count(LeaseId("l1")) == 4 and rows.last_key_epoch() == 1, "a root's leases are counted")
+    with bench.engine.transaction(), expect_error(Taken, "an id is taken once"):
+        rows.add(*sample_lease("l1"))
+    with expect_error(Unknown, "an unknown lease is unknown"):
+        rows.find(LeaseId("l9"))
+
+
+def descendants_fall_with_a_lease(bench: Bench) -> None:
+    """Descendants are found at any depth; revoking reports what is new."""
+    rows = bench.engine.leases
+    _store_family(bench)
+    below = rows.descendants(LeaseId("l2"))
+    expect(list(below) == ["l2", "l3"], "a lease's descendants, itself first")
+    with bench.engine.transaction():
+        expect(list(rows.revoke([LeaseId("l3")], "first", 50)) == ["l3"], "revoking reports what it revoked")
+        expect(list(rows.revoke(below, "second", 60)) == ["l2"], "what was revoked before is not reported again")
+    revoked = {lease.id: (lease.revoked, lease.reason) for lease in rows.all()}
+    expect(revoked == {"l1": (None, ""), "l2": (60, "second"), "l3": (50, "first"), "l4": (None, "")}, "the first revocation stays")
+
+
+def budgets_are_counted_up_the_chain(bench: Bench) -> None:
+    """Accounts come nearest first; used amounts do not go below zero."""
+    rows = bench.engine.leases
+    _store_family(bench)
+    reads = [account for account in rows.accounts(LeaseId("l3")) if account.kind is BudgetKind.READS]
+    found = [(account.lease, account.limit) for account in reads]
+    expect(found == [("l3", None), ("l2", 10), ("l1", 100)], "a lease's accounts, itself first")
+    with bench.engine.transaction():
+        rows.add_used([LeaseId("l1"), LeaseId("l3")], {BudgetKind.READS: 7, BudgetKind.COMMITS: 1})
+        rows.add_used([LeaseId("l3")], {BudgetKind.READS: -9})
+    used = {account.lease: account.used for account in rows.accounts(LeaseId("l3")) if account.kind is BudgetKind.READS}
+    expect(used == {"l3": 0, "l2": 0, "l1": 7}, "amounts are added and not taken below zero")
+    expect(rows.find(LeaseId("l1"))[0].used == {BudgetKind.READS: 7, BudgetKind.COMMITS: 1}, "a lease tells what was used")
+    expect(not rows.accounts(LeaseId("l9")), "an unknown lease has no account")
+
+
+def _store_family(bench: Bench) -> None:
+    with bench.engine.transaction():
+        bench.engine.principals.add(sample_principal())
+        for lease in (sample_lease("l1"), sample_lease("l2", "l1", 10), sample_lease("l3", "l2", None), sample_lease("l4", "l1")):
+            bench.engine.leases.add(*lease)
+
+
+def the_last_policy_counts(bench: Bench) -> None:
+    """Adopted policies."""
+    rows = bench.engine.policies
+    expect(rows.last_hash() == "", "before the first there is no hash")
+    with expect_error(Unknown, "before the first there is no policy"):
+        rows.last()
+    with bench.engine.transaction():
+        rows.add("h1", "one", "a.yaml", 1)
+        rows.add("h2", "two", "b.yaml", 2)
+        rows.add("h1", "one", "c.yaml", 3)
+    expect(rows.last() == ("one", "c.yaml", "h1") and rows.last_hash() == "h1", "the last one counts, also when it was there before")
+
+
+def gates_are_kept(bench: Bench) -> None:
+    """A gate comes back as it went in and is found by state and subject."""
+    rows = bench.engine.gates
+    with bench.engine.transaction():
+        rows.add(sample_gate("g2"))
+        rows.add(replace(sample_gate("g1"), subject="proposal-2"))
+        with expect_error(Taken, "an id is taken once"):
+            rows.add(sample_gate("g2"))
+    expect(rows.find(GateId("g2")) == sample_gate("g2"), "a gate comes back as it went in")
+    expect([gate.id for gate in rows.all()] == ["g2", "g1"], "gates come oldest first")
+    expect([gate.id for gate in rows.all(GateState.PENDING, "proposal-2")] == ["g1"], "gates are found by subject")
+    expect(not rows.all(GateState.APPROVED), "gates are found by state")
+    with expect_error(Unknown, "an unknown gate is unknown"):
+        rows.find(GateId("g9"))
+
+
+def a_gate_moves_by_compare_and_set(bench: Bench) -> None:
+    """State, digest and deadline are compared; a deadline is too late."""
+    rows, gate = bench.engine.gates, sample_gate(deadline=100)
+    approved = replace(gate, state=GateState.APPROVED, answered_by="ana", answered=99, comment="fine")
+    expired = replace(gate, state=GateState.EXPIRED, answered=100)
+    with bench.engine.transaction():
+        rows.add(gate)
+        wrong = replace(approved, digest=Digest("0" * 64))
+        expect(not rows.move(GateState.PENDING, wrong, open_at=99), "another digest moves nothing")
+        expect(not rows.move(GateState.PENDING, approved, open_at=100), "an answer at the deadline is too late")
+        expect(not rows.move(GateState.PENDING, expired, due_at=99), "nothing expires before its deadline")
+        expect(not rows.move(GateState.APPROVED, approved), "a gate in another state does not move")
+        expect(rows.move(GateState.PENDING, approved, open_at=99), "a good answer moves the gate")
+        expect(not rows.move(GateState.PENDING, expired, due_at=100), "what was answered does not expire")
+    expect(rows.find(gate.id) == approved, "the answer is kept")
+
+
+def documents_move_by_version(bench: Bench) -> None:
+    """Compare-and-set of documents."""
+    rows = bench.engine.documents
+    with bench.engine.transaction():
+        expect(not rows.put("run", "r1", {"a": 1}, 1), "what is not there has no version")
+        expect(rows.put("run", "r1", {"a": 1}, 0), "a document is made")
+        expect(not rows.put("run", "r1", {"a": 2}, 0), "a document is made once")
+        expect(rows.put("run", "r1", {"a": [None, "\udcfe", {}]}, 1), "a document moves on")
+        expect(not rows.put("run", "r1", {"a": 3}, 1), "the loser changes nothing")
+        expect(rows.put("run", "r0", {}, 0) and rows.put("note", "r1", {}, 0), "kinds do not meet")
+    found = rows.find("run", "r1")
+    expect((found.version, found.body) == (2, {"a": [None, "\udcfe", {}]}), "a body comes back as it went in")
+    expect([document.id for document in rows.all("run")] == ["r0", "r1"], "documents come ordered by id")
+    with expect_error(Unknown, "an unknown document is unknown"):
+        rows.find("run", "r2")
+
+
+def records_are_appended_and_nothing_else(bench: Bench) -> None:
+    """The next number or none."""
+    rows = bench.engine.records
+    expect(rows.head() == (0, GENESIS), "the chain starts at its genesis")
+    with bench.engine.transaction():
+        stored = [bench.append('{"n":1}'), bench.append('{"n":2}')]
+    draft = Draft(7, "fact", None, "seen", "", "", "", "{}")
+    for sequence in (1, 2, 4):
+        with expect_error(ChainBroken, "only the next number is taken"), bench.engine.transaction():
+            rows.append([seal(draft, sequence, stored[-1][10])])
+    with bench.engine.transaction():
+        stored.append(seal(draft, 3, stored[-1][10]))
+        rows.append(stored[2:])
+    expect(list(rows.after(0, 10)) == stored, "records come back as they went in")
+    expect(list(rows.after(1, 1)) == stored[1:2], "records come in order, after a number, up to a limit")
+    expect(list(rows.after(0, 10, kind="seen")) == stored[2:] == list(rows.after(0, 10, run="")), "records are found by kind and run")
+    expect(rows.find(2) == stored[1], "a record is found by its number")
+    with expect_error(Unknown, "an unknown record is unknown"):
+        rows.find(4)
+
+
+def intents_are_remembered_until_concluded(bench: Bench) -> None:
+    """Open intents."""
+    rows = bench.engine.records
+    with bench.engine.transaction():
+        stored = [bench.append(), bench.append()]
+        rows.await_outcomes([1, 2])
+    expect(list(rows.open_intents()) == stored, "open intents come in order")
+    with bench.engine.transaction():
+        expect(rows.close_intent(1) and not rows.close_intent(1), "an intent is concluded once")
+    expect(list(bench.reopen().records.open_intents()) == stored[1:], "open intents survive reopening")
+
+
+CHECKS: tuple[Check, ...] = (
+    principals_are_kept,
+    tokens_are_kept,
+    leases_are_kept,
+    descendants_fall_with_a_lease,
+    budgets_are_counted_up_the_chain,
+    the_last_policy_counts,
+    gates_are_kept,
+    a_gate_moves_by_compare_and_set,
+    documents_move_by_version,
+    records_are_appended_and_nothing_else,
+    intents_are_remembered_until_concluded,
+)
+"""The checks of this module."""
