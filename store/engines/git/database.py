@@ -5,7 +5,8 @@
 3. A change is one short transaction. It survives the end of the process when `transaction` ends, power loss when a `flush`
    that began later returns. The write lock is never held while the disk syncs, so one process' sync stops no other.
 4. One sync serves every transaction that ended before it began, whichever thread waits for it.
-5. `changes_elsewhere` is the cheap question (a tenth of a microsecond) that tells whether anything has to be read again.
+5. Whether anything changed is asked of a row (two microseconds), not of `Connection.data_version`: that one stays what it was
+   until the connection next reads.
 6. Nothing here knows what a row means.
 """
 
@@ -35,8 +36,8 @@ CREATE TABLE branch (
     tree BLOB NOT NULL,                    -- of the head
     created INTEGER NOT NULL,
     protected INTEGER NOT NULL DEFAULT 0,
-    seal INTEGER NOT NULL DEFAULT 0,       -- grows when clean marks are set: writers mark their file again
     version INTEGER NOT NULL DEFAULT 0,    -- grows with every change of the working layer
+    seal INTEGER NOT NULL DEFAULT 0,       -- the version at the last commit
     swept INTEGER NOT NULL DEFAULT 0,      -- rows up to this version may be gone: whoever is behind reads everything
     inherited_ns INTEGER NOT NULL,         -- the time of files that no one touched on this branch
     published_head BLOB                    -- the head in the refs that git sees
@@ -44,14 +45,20 @@ CREATE TABLE branch (
 CREATE TABLE snapshot (name TEXT PRIMARY KEY, target BLOB NOT NULL, created INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE object (seq INTEGER PRIMARY KEY, oid BLOB NOT NULL UNIQUE, kind INTEGER NOT NULL, data BLOB NOT NULL);
 CREATE TABLE large (oid BLOB PRIMARY KEY, sha256 BLOB NOT NULL, size INTEGER NOT NULL) WITHOUT ROWID;
-CREATE TABLE rename (target BLOB NOT NULL, new BLOB NOT NULL, old BLOB NOT NULL, PRIMARY KEY (target, new)) WITHOUT ROWID;
+CREATE TABLE rename (                      -- as they happened between a commit and one of its parents
+    target BLOB NOT NULL,
+    parent BLOB NOT NULL,
+    new BLOB NOT NULL,
+    old BLOB NOT NULL,
+    PRIMARY KEY (target, parent, new)
+) WITHOUT ROWID;
 CREATE TABLE node (
     branch INTEGER NOT NULL,
     id INTEGER NOT NULL,
     kind INTEGER NOT NULL,                 -- 0: gone
     mode INTEGER NOT NULL,
     lower BLOB,                            -- the blob or tree below, if any
-    size INTEGER NOT NULL,
+    size INTEGER,                          -- null while it is the size of the blob below
     mtime_ns INTEGER NOT NULL,
     ctime_ns INTEGER NOT NULL,
     atime_ns INTEGER NOT NULL,
@@ -60,25 +67,26 @@ CREATE TABLE node (
     upper INTEGER,                         -- the number of the file that holds the content
     target BLOB,                           -- of a symlink
     xattrs BLOB,
-    origin BLOB,                           -- the path in the head's tree, once moved
-    fresh INTEGER NOT NULL,                -- not in the head's tree
-    dirty INTEGER NOT NULL,                -- content or kind of entry may differ from the head
-    ver INTEGER NOT NULL,
+    dirty INTEGER NOT NULL,                -- what stands in the head's tree may differ
+    ver INTEGER NOT NULL,                  -- the version of the last change that anybody can see
+    rev INTEGER NOT NULL,                  -- the version of the last change of the row
     PRIMARY KEY (branch, id)
 ) WITHOUT ROWID;
 CREATE INDEX node_dirty ON node (branch) WHERE dirty;
-CREATE INDEX node_ver ON node (branch, ver);
+CREATE INDEX node_rev ON node (branch, rev);
 CREATE TABLE name (
     branch INTEGER NOT NULL,
     parent INTEGER NOT NULL,
     name BLOB NOT NULL,
     node INTEGER NOT NULL,                 -- 0: nothing is here, whatever is below
     dirty INTEGER NOT NULL,
+    origin BLOB,                           -- where the head has what moved here
     ver INTEGER NOT NULL,
+    rev INTEGER NOT NULL,
     PRIMARY KEY (branch, parent, name)
 ) WITHOUT ROWID;
 CREATE INDEX name_dirty ON name (branch) WHERE dirty;
-CREATE INDEX name_ver ON name (branch, ver);
+CREATE INDEX name_rev ON name (branch, rev);
 """
 
 _CHECKPOINT_PAGES = 4_000
@@ -128,9 +136,20 @@ class Database:
         with self._reading:
             return self._reader.execute(statement, values).fetchall()
 
-    def data_version(self) -> int:
-        """Return a number that differs from the last one when any transaction ended in between, in any process."""
-        return self._reader.data_version()
+    def select_one(self, statement: str, values: Sequence[Any] = ()) -> Row | None:
+        """Return the first row of a statement that only reads, or None."""
+        with self._reading:
+            return next(self._reader.execute(statement, values), None)
+
+    @contextmanager
+    def snapshot(self) -> Iterator[apsw.Connection]:
+        """Run the block with a connection whose reads all see the same instant."""
+        with self._reading:
+            self._reader.execute("BEGIN")
+            try:
+                yield self._reader
+            finally:
+                self._reader.execute("ROLLBACK")
 
     def flush(self) -> None:
         """Return when every transaction that ended before this call is on stable storage."""

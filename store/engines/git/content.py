@@ -1,0 +1,219 @@
+"""Files that hold content: one per committed content, shared by everybody, and numbered upper files of single branches.
+
+1. A file of the cache is complete when it has its name: it is written under another one first. It is never changed; its descriptor
+   can be handed out. It is only a cache: nothing in it is synced, and after a restart of the machine the owner drops all of it.
+2. An upper file belongs to one node of one branch and is changed in place. It never shares bytes that anyone else can change.
+3. Content is streamed; copies are the kernel's where it can (reflinks, holes kept).
+4. Failures of the disk are the store's errors: full is `NoSpace`, everything else `StoreError`.
+"""
+
+from __future__ import annotations
+
+import errno
+import itertools
+import os
+import secrets
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from store.contract import Content
+from store.engines.git.database import Sync
+from store.engines.git.steps import step
+from store.engines.git.vault import Vault
+from store.errors import NoSpace, StoreError
+
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_COPY = 1 << 24
+_PIECE = 1 << 18
+_NO_COPY_RANGE = (errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP)
+
+
+@contextmanager
+def disk_errors(subject: object) -> Iterator[None]:
+    """Turn what the disk refuses into the store's errors."""
+    try:
+        yield
+    except OSError as failure:
+        if failure.errno in _FULL:
+            raise NoSpace(subject, "the disk below the store is full") from failure
+        raise StoreError(subject, os.strerror(failure.errno or 0)) from failure
+
+
+class ContentCache:
+    """Committed contents as read-only files, made when they are first opened."""
+
+    def __init__(self, folder: Path, vault: Vault) -> None:
+        """Keep the files below `folder`."""
+        self._folder = folder
+        self._vault = vault
+        self._names = itertools.count()
+
+    def open(self, oid: bytes) -> int:
+        """Return a new descriptor that reads a content. Raises `NotFound`, `Corrupt`, `NoSpace`."""
+        name = oid.hex()
+        path = self._folder / name[:2] / name
+        with disk_errors(name):
+            try:
+                return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            except FileNotFoundError:
+                self._fill(oid, path)
+                return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+
+    def _fill(self, oid: bytes, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft = path.with_name(f"{path.name}.{os.getpid()}.{next(self._names)}.tmp")
+        try:
+            with open(draft, "xb", buffering=0) as file:
+                for piece in self._vault.chunks(oid):
+                    _write_all(file.fileno(), piece)
+                os.fchmod(file.fileno(), 0o444)
+            draft.rename(path)
+        finally:
+            draft.unlink(missing_ok=True)
+
+
+class UpperFiles:
+    """The upper files of one branch, by number."""
+
+    def __init__(self, folder: Path, *, sync: Sync) -> None:
+        """Keep the files in `folder`, which is made when it is missing."""
+        self._folder = folder
+        self._sync = sync
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def create(self) -> tuple[int, int]:
+        """Make an empty file and return its number and a descriptor that reads and writes it. Raises `NoSpace`."""
+        with disk_errors(self._folder.name):
+            while True:
+                number = secrets.randbits(48)
+                with suppress(FileExistsError):
+                    return number, os.open(self._path(number), os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+
+    def receive(self, content: Content) -> int:
+        """Make a file of all of a content and return its number once it is on stable storage. Raises `NoSpace`."""
+        number, descriptor = self.create()
+        try:
+            while piece := content.read(_PIECE):
+                with disk_errors(number):
+                    _write_all(descriptor, piece)
+            self.sync_files([number])
+        except BaseException:
+            self.remove(number)
+            raise
+        finally:
+            os.close(descriptor)
+        return number
+
+    def open(self, number: int, flags: int = os.O_RDWR) -> int:
+        """Return a new descriptor of a file. Raises `FileNotFoundError` when another process removed it meanwhile."""
+        return os.open(self._path(number), flags | os.O_CLOEXEC)
+
+    def stat(self, number: int) -> os.stat_result:
+        """Return what the disk says of a file. Raises `FileNotFoundError`."""
+        return os.stat(self._path(number))
+
+    def truncate(self, number: int, size: int) -> None:
+        """Cut or extend a file. Raises `NoSpace`."""
+        with disk_errors(number):
+            os.truncate(self._path(number), size)
+
+    def set_times(self, number: int, atime_ns: int, mtime_ns: int) -> None:
+        """Set the times of a file."""
+        with disk_errors(number):
+            os.utime(self._path(number), ns=(atime_ns, mtime_ns))
+
+    def remove(self, number: int) -> None:
+        """Remove a file; descriptors of it stay good. Repeats do nothing."""
+        with suppress(FileNotFoundError):
+            os.unlink(self._path(number))
+
+    def sync(self) -> None:
+        """Return once the names of all files are on stable storage."""
+        step("upper: sync folder")
+        with disk_errors(self._folder.name):
+            descriptor = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                self._sync(descriptor)
+            finally:
+                os.close(descriptor)
+
+    def sync_files(self, numbers: Iterable[int]) -> None:
+        """Return once the content and names of files are on stable storage; files that are gone need none."""
+        for number in numbers:
+            with suppress(FileNotFoundError), self.reading(number) as descriptor, disk_errors(number):
+                step("upper: sync")
+                self._sync(descriptor)
+        self.sync()
+
+    @contextmanager
+    def reading(self, number: int) -> Iterator[int]:
+        """Run the block with a descriptor that reads a file. Raises `FileNotFoundError`."""
+        descriptor = self.open(number, os.O_RDONLY)
+        try:
+            yield descriptor
+        finally:
+            os.close(descriptor)
+
+    def remove_all(self) -> None:
+        """Remove every file and the folder."""
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _path(self, number: int) -> str:
+        return f"{self._folder}/{number}"
+
+
+def measure_uppers(folder: Path) -> int:
+    """Return the bytes on disk that the files of a folder take, 0 when there is none."""
+    try:
+        with os.scandir(folder) as entries:
+            return sum(entry.stat().st_blocks * 512 for entry in entries)
+    except FileNotFoundError:
+        return 0
+
+
+def copy_content(source: int, target: int, size: int) -> None:
+    """Make `target`, which is empty, hold the first `size` bytes of `source`, holes left out. Raises `NoSpace`."""
+    with disk_errors("copy"):
+        position = 0
+        while position < size and (start := _seek(source, position, os.SEEK_DATA)) < size:
+            end = min(_seek(source, start, os.SEEK_HOLE), size)
+            _copy_range(source, target, start, end)
+            position = end
+        os.ftruncate(target, size)
+
+
+def _seek(descriptor: int, position: int, whence: int) -> int:
+    """Return where data or a hole begins from `position` on; beyond every size when there is none."""
+    try:
+        return os.lseek(descriptor, position, whence)
+    except OSError as failure:
+        if failure.errno != errno.ENXIO:
+            raise
+        return 1 << 62
+
+
+def _copy_range(source: int, target: int, start: int, end: int) -> None:
+    while start < end:
+        try:
+            done = os.copy_file_range(source, target, min(end - start, _COPY), start, start)
+        except OSError as failure:
+            if failure.errno not in _NO_COPY_RANGE:
+                raise
+            done = 0
+        if done == 0:
+            data = os.pread(source, min(end - start, _COPY), start)
+            _write_all(target, data, start)
+            done = len(data)
+        if done == 0:
+            return
+        start += done
+
+
+def _write_all(descriptor: int, data: bytes, offset: int | None = None) -> None:
+    view = memoryview(data)
+    while view:
+        done = os.write(descriptor, view) if offset is None else os.pwrite(descriptor, view, offset)
+        offset = None if offset is None else offset + done
+        view = view[done:]

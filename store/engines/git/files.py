@@ -1,0 +1,261 @@
+"""Open files: one descriptor for a node, shared by all handles of this process, and the handles.
+
+1. An untouched file is read from the cache of committed content. The first write copies it up: after that the node has an upper
+   file of its own, and readers who had it open read that one.
+2. A write holds the fence of its layer, so a commit has it whole or not at all; it marks the node dirty before the first byte after
+   each commit. Further writes touch no row.
+3. A write that returned is in the kernel: it survives the end of this process.
+4. Descriptors that were replaced stay open until the file is closed, because another thread may be reading through one.
+5. Appends go through a descriptor of their own that the kernel positions, so appends of several processes never overlap.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import TYPE_CHECKING
+
+from store.engines.git.content import copy_content, disk_errors
+from store.engines.git.nodes import DIRTY, NodeRow
+from store.engines.git.steps import step
+from store.errors import NotPermitted, Stale
+from store.model import Access, NodeId
+
+if TYPE_CHECKING:
+    from store.engines.git.layer import Layer
+
+_EVERYTHING = 1 << 62
+
+
+class OpenFile:
+    """The content of one node while somebody has it open."""
+
+    def __init__(self, layer: Layer, row: NodeRow) -> None:
+        """Open what the row says; the caller holds the layer's lock."""
+        self.node = row.id
+        self.row = row
+        self.users = 0
+        self.upper: int | None = None
+        self._layer = layer
+        self._lock = threading.Lock()
+        self._retired: list[int] = []
+        self._appender: int | None = None
+        self.descriptor = self._open(row)
+
+    def current(self) -> int:
+        """Return a descriptor that reads the content as it is now."""
+        layer = self._layer
+        with layer.lock:
+            layer.refresh()
+            row = layer.find(self.node)
+            if not layer.is_orphan(self.node) and (row.upper, row.lower if row.upper is None else None) != self._source:
+                self._point_at(self._open(row))
+            self.row = row
+            return self.descriptor
+
+    def read(self, offset: int, size: int) -> bytes:
+        """Return up to `size` bytes at `offset`."""
+        descriptor = self.current()
+        with disk_errors(self.node):
+            data = os.pread(descriptor, size, offset)
+            while 0 < len(data) < size and (more := os.pread(descriptor, size - len(data), offset + len(data))):
+                data += more
+        return data
+
+    def write(self, offset: int | None, data: bytes) -> None:
+        """Store all of `data` at `offset`, or (None) at the end. Raises `NoSpace`."""
+        with self._layer.fence.shared():
+            descriptor = self._writable()
+            view = memoryview(data)
+            with disk_errors(self.node):
+                if offset is None:
+                    descriptor = self._appending()
+                while view:
+                    done = os.write(descriptor, view) if offset is None else os.pwrite(descriptor, view, offset)
+                    offset = None if offset is None else offset + done
+                    view = view[done:]
+
+    def resize(self, size: int) -> None:
+        """Cut the content off at `size` or extend it with zeros. Raises `NoSpace`."""
+        with self._layer.fence.shared():
+            descriptor = self._writable(keep=size)
+            with disk_errors(self.node):
+                os.ftruncate(descriptor, size)
+
+    def record(self) -> None:
+        """Write down how long the content is and when it changed, so that whoever asks what was touched learns of it."""
+        with self._layer.fence.shared(), self._layer.lock:
+            self.current()
+            if self._layer.is_orphan(self.node) or self.upper is None:
+                return
+            with self._layer.changing() as edit:
+                found = os.fstat(self.descriptor)
+                row = edit.touch(self.node)
+                edit.put(row._replace(size=found.st_size, mtime_ns=found.st_mtime_ns, ctime_ns=max(row.ctime_ns, found.st_ctime_ns)))
+
+    def sync(self) -> None:
+        """Return once the content and the name are on stable storage."""
+        self.current()
+        if self.upper is not None:
+            step("upper: sync")
+            with disk_errors(self.node):
+                self._layer.around.sync(self.descriptor)
+            self._layer.uppers.sync()
+        self._layer.around.database.flush()
+
+    def release(self) -> None:
+        """Close every descriptor."""
+        if self._appender is not None:
+            self._retired.append(self._appender)
+        for descriptor in (self.descriptor, *self._retired):
+            os.close(descriptor)
+
+    def _open(self, row: NodeRow) -> int:
+        if row.upper is not None:
+            try:
+                descriptor = self._layer.uppers.open(row.upper)
+            except FileNotFoundError:
+                raise Stale(row.id, "it was removed meanwhile") from None
+        elif row.lower is not None:
+            descriptor = self._layer.around.cache.open(row.lower)
+        else:
+            raise NotPermitted(row.id, "it has no content")
+        self.upper = row.upper
+        self._source = (row.upper, row.lower if row.upper is None else None)
+        return descriptor
+
+    def _point_at(self, descriptor: int) -> None:
+        self._retired.append(self.descriptor)
+        if self._appender is not None:
+            self._retired.append(self._appender)
+            self._appender = None
+        self.descriptor = descriptor
+
+    def _writable(self, keep: int = _EVERYTHING) -> int:
+        """Return a descriptor that may be written now, the node marked; of content to copy up, `keep` bytes are enough."""
+        with self._lock:
+            self.current()
+            if self.upper is None:
+                self._copy_up(keep)
+            elif self.row.dirty != DIRTY and not self._layer.is_orphan(self.node):
+                with self._layer.changing() as edit:
+                    self.row = edit.alter(self.node, dirty=DIRTY)
+            return self.descriptor
+
+    def _copy_up(self, keep: int) -> None:
+        layer = self._layer
+        number, descriptor = layer.uppers.create()
+        copy_content(self.descriptor, descriptor, min(os.fstat(self.descriptor).st_size, keep))
+        os.utime(descriptor, ns=(self.row.atime_ns, self.row.mtime_ns))
+        with layer.lock:
+            layer.refresh()
+            layer.find(self.node)
+            if layer.is_orphan(self.node):
+                layer.uppers.remove(number)
+                self.upper = number
+            elif not self._claim(number):
+                layer.uppers.remove(number)
+                os.close(descriptor)
+                self.current()
+                return
+            self.upper, self._source = number, (number, None)
+            self._point_at(descriptor)
+
+    def _claim(self, number: int) -> bool:
+        """Make an upper file the node's, unless another process was first."""
+        with self._layer.changing() as edit:
+            if edit.touch(self.node).upper is not None:
+                edit.nodes.clear()
+                edit.names.clear()
+                return False
+            self.row = edit.alter(self.node, upper=number, dirty=DIRTY)
+            return True
+
+    def _appending(self) -> int:
+        with self._lock:
+            if self._appender is None:
+                self._appender = os.open(f"/proc/self/fd/{self.descriptor}", os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
+            return self._appender
+
+
+class FileHandle:
+    """An open file of a working layer, as one caller sees it."""
+
+    def __init__(self, layer: Layer, file: OpenFile, access: Access) -> None:
+        """Take over one use of an open file."""
+        self.node: NodeId = file.node
+        self._layer = layer
+        self._file = file
+        self._access = access
+        self._written = False
+        self._closed = False
+
+    def read(self, offset: int, size: int) -> bytes:
+        """Return up to `size` bytes at `offset`. Raises `NotPermitted` when not opened for reading."""
+        if not self._access.read:
+            raise NotPermitted(self.node, "not opened for reading")
+        return self._file.read(offset, size)
+
+    def write(self, offset: int, data: bytes) -> int:
+        """Store `data` and return its length. Raises `NoSpace`, `NotPermitted`."""
+        if not self._access.write:
+            raise NotPermitted(self.node, "not opened for writing")
+        if data:
+            self._file.write(None if self._access.append else offset, data)
+            self._written = True
+        return len(data)
+
+    def sync(self) -> None:
+        """Return once content, size and name are on stable storage."""
+        self._record()
+        self._file.sync()
+
+    def close(self) -> None:
+        """Release the file. Repeats do nothing."""
+        if not self._closed:
+            self._closed = True
+            try:
+                self._record()
+            finally:
+                self._layer.close_file(self._file)
+
+    def fileno(self) -> int:
+        """Return a descriptor that reads the file now; the handle owns it."""
+        return self._file.current()
+
+    def _record(self) -> None:
+        if self._written:
+            self._written = False
+            self._file.record()
+
+
+class CommittedHandle:
+    """An open file of a commit: a descriptor that never changes."""
+
+    def __init__(self, node: NodeId, descriptor: int) -> None:
+        """Take over the descriptor."""
+        self.node: NodeId = node
+        self._descriptor = descriptor
+        self._closed = False
+
+    def read(self, offset: int, size: int) -> bytes:
+        """Return up to `size` bytes at `offset`."""
+        with disk_errors(self.node):
+            return os.pread(self._descriptor, size, offset)
+
+    def write(self, offset: int, data: bytes) -> int:
+        """Raise `NotPermitted`: a commit never changes."""
+        raise NotPermitted(self.node, "a commit never changes")
+
+    def sync(self) -> None:
+        """Return at once: what was committed is durable."""
+
+    def close(self) -> None:
+        """Release the descriptor. Repeats do nothing."""
+        if not self._closed:
+            self._closed = True
+            os.close(self._descriptor)
+
+    def fileno(self) -> int:
+        """Return the descriptor; the handle owns it."""
+        return self._descriptor

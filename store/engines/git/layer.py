@@ -1,0 +1,256 @@
+"""The working layer of one branch as this process holds it: its rows, kept current, and the files that are open in it.
+
+1. The rows in the database are the truth; every call begins by asking whether another process changed them (one select).
+2. A change reads and writes in one transaction, so it decides on the rows as they are, not as they were when it was called.
+3. Rows in memory follow after the transaction ended; a failed one leaves them as they were.
+4. While a file is dirty its upper file says how long it is and when it changed; the row says so when it is not.
+5. A node that lost its last name stays as long as this process has it open: an orphan, known to its own callers only.
+6. `lock` guards everything here. The order of locks is fence, content, layer, database.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import apsw
+
+from store.engines.git.content import ContentCache, UpperFiles
+from store.engines.git.database import Database, Row, Sync
+from store.engines.git.edits import Edit
+from store.engines.git.fence import Fence
+from store.engines.git.files import OpenFile
+from store.engines.git.nodes import PUT_NODE, SELECT_NODES, NodeRow, describe_node
+from store.engines.git.rows import NameRow, NameRows, NodeRows, Place, Rows
+from store.engines.git.vault import Vault
+from store.errors import NotFound, Stale
+from store.model import Attributes, NodeId, Version
+
+_STATE = "SELECT version, seal, swept, tree, inherited_ns FROM branch WHERE id = ?"
+_NAMES = "SELECT parent, name, node, dirty, origin FROM name WHERE branch = ? AND rev > ?"
+PUT_NAME = "INSERT OR REPLACE INTO name VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+_BUMP = "UPDATE branch SET version = ? WHERE id = ?"
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What every layer of an engine works with; `clock` gives nanoseconds since the epoch."""
+
+    database: Database
+    vault: Vault
+    cache: ContentCache
+    uppers: Path
+    clock: Callable[[], int]
+    sync: Sync
+
+
+class Layer:
+    """One branch's working tree in this process."""
+
+    def __init__(self, around: Surroundings, branch: int) -> None:
+        """Load the rows of a branch by its number. Raises `NotFound`."""
+        self.around = around
+        self.branch = branch
+        self.lock = threading.RLock()
+        self.uppers = UpperFiles(around.uppers / str(branch), sync=around.sync)
+        self.fence = Fence(around.uppers / str(branch) / "fence")
+        self.version = Version(-1)
+        self.seal = -1
+        self.users = 0
+        self.forgettable: tuple[set[Place], set[NodeId]] = (set(), set())
+        self._open: dict[NodeId, OpenFile] = {}
+        self._orphans: dict[NodeId, NodeRow] = {}
+        self.rows = Rows(around.vault.tree, b"", 0)
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Take over what other processes changed. Raises `NotFound` when the branch is gone."""
+        with self.lock:
+            state = self.around.database.select_one(_STATE, (self.branch,))
+            if state is None or state[0] != self.version:
+                with self.around.database.snapshot() as connection:
+                    self.catch_up(connection)
+
+    @contextmanager
+    def reading(self) -> Iterator[Rows]:
+        """Run the block with the rows as they are now."""
+        with self.lock:
+            self.refresh()
+            yield self.rows
+
+    @contextmanager
+    def editing(self) -> Iterator[Edit]:
+        """Run the block, then make the edit it filled in; an exception makes nothing of it."""
+        with self.fence.shared(), self.changing() as edit:
+            yield edit
+
+    @contextmanager
+    def changing(self) -> Iterator[Edit]:
+        """Do as `editing` for a caller that holds the fence."""
+        with self.lock:
+            with self.around.database.transaction() as connection:
+                self.catch_up(connection)
+                edit = Edit(self.rows, self.around.clock())
+                yield edit
+                if edit:
+                    self.write(connection, edit)
+            if edit:
+                self._take_over(edit)
+
+    def catch_up(self, connection: apsw.Connection) -> None:
+        """Take over what changed, as this connection sees it. Raises `NotFound` when the branch is gone."""
+        state = connection.execute(_STATE, (self.branch,)).fetchone()
+        if state is None:
+            raise NotFound(self.branch, "the branch was removed")
+        if state[0] != self.version:
+            self._load(connection, state)
+
+    def find(self, node: NodeId) -> NodeRow:
+        """Return the row of a node, also of an orphan. Raises `Stale`. The caller holds the lock and has refreshed."""
+        try:
+            return self.rows.find(node)
+        except Stale:
+            if node in self._open:
+                return self._orphans.setdefault(node, self._open[node].row)
+            raise
+
+    def is_orphan(self, node: NodeId) -> bool:
+        """Tell whether a node is open here and has no name any more."""
+        return node in self._orphans
+
+    def fresh_id(self) -> NodeId:
+        """Return an identity that no node of the branch has."""
+        while (node := NodeId(secrets.randbits(62) | 1 << 62 - 1)) in self.rows.nodes:
+            continue
+        return node
+
+    def set_times(self, row: NodeRow) -> None:
+        """Have the upper file of a node carry the times of its row."""
+        if row.upper is not None:
+            self.uppers.set_times(row.upper, row.atime_ns, row.mtime_ns)
+
+    def sync_dirty(self) -> None:
+        """Return once the content and name of every uncommitted file is on stable storage."""
+        with self.reading() as rows:
+            files = [row for node in rows.dirty_nodes if (row := rows.nodes[node]).upper is not None]
+        self.uppers.sync_files(row.upper for row in files if row.upper is not None)
+        self._record_sizes(files)
+        self.around.database.flush()
+
+    def put_orphan(self, row: NodeRow) -> None:
+        """Change the fields of an orphan."""
+        self._orphans[row.id] = row
+
+    def describe(self, row: NodeRow) -> Attributes:
+        """Return the attributes of a node. The caller holds the lock."""
+        links = 0 if row.id in self._orphans else max(len(self.rows.places(row.id)), 1)
+        if row.is_directory:
+            return describe_node(row, 0, 1)
+        if row.is_symlink:
+            return describe_node(row, len(self.around.vault.link(row)), links)
+        if row.upper is not None and row.dirty and (found := self._stat(row)) is not None:
+            row = row._replace(mtime_ns=found.st_mtime_ns, ctime_ns=max(row.ctime_ns, found.st_ctime_ns))
+            return describe_node(row, found.st_size, links)
+        return describe_node(row, self._size(row), links)
+
+    def measure(self, row: NodeRow) -> int:
+        """Return the bytes of an upper file, 0 when another process removed it."""
+        found = self._stat(row)
+        return 0 if found is None else found.st_size
+
+    def settle(self, tree: bytes, names: NameRows, nodes: NodeRows, version: Version) -> None:
+        """Follow a commit of this layer, which is in the database already. The caller holds fence and lock."""
+        self.rows.tree = tree
+        self.rows.apply(names, nodes)
+        self.rows.discard(*self.forgettable)
+        self.forgettable = self.rows.forgettable()
+        self.version, self.seal = version, version
+
+    def open_file(self, row: NodeRow) -> OpenFile:
+        """Return the open file of a node, shared by all who have it open; `close_file` gives it back."""
+        with self.lock:
+            file = self._open.get(row.id)
+            if file is None:
+                file = self._open[row.id] = OpenFile(self, row)
+            file.users += 1
+            return file
+
+    def close_file(self, file: OpenFile) -> None:
+        """Give an open file back; the last one closes it."""
+        with self.lock:
+            file.users -= 1
+            if file.users == 0:
+                del self._open[file.node]
+                self._orphans.pop(file.node, None)
+                file.release()
+
+    def close(self) -> None:
+        """Release the fence; the layer is not used any more."""
+        self.fence.close()
+
+    def _record_sizes(self, files: Sequence[NodeRow]) -> None:
+        with self.editing() as edit:
+            for row in files:
+                current = self.rows.nodes.get(row.id)
+                if current is None or current.upper != row.upper or (found := self._stat(current)) is None:
+                    continue
+                if found.st_size != current.size:
+                    edit.put(current._replace(size=found.st_size, mtime_ns=found.st_mtime_ns))
+
+    def _stat(self, row: NodeRow) -> os.stat_result | None:
+        """Return what the disk says of the upper file, or None when another process replaces it right now."""
+        file = self._open.get(row.id)
+        if file is not None and file.upper == row.upper:
+            return os.fstat(file.descriptor)
+        try:
+            return self.uppers.stat(row.upper) if row.upper is not None else None
+        except FileNotFoundError:
+            return None
+
+    def _size(self, row: NodeRow) -> int:
+        if row.size is not None:
+            return row.size
+        return 0 if row.lower is None else self.around.vault.size(row.lower)
+
+    def _load(self, connection: apsw.Connection, state: Row) -> None:
+        version, seal, swept, tree, time_ns = state
+        since = self.version
+        if swept > since or since < 0:
+            self.rows.reset(tree, time_ns)
+            self.forgettable = (set(), set())
+            since = Version(-1)
+        elif seal != self.seal:
+            self.rows.settle(tree)
+            self.forgettable = (set(), set())
+        names = {
+            (parent, name): NameRow(node, dirty, origin)
+            for parent, name, node, dirty, origin in connection.execute(_NAMES, (self.branch, since))
+        }
+        nodes = {row[0]: NodeRow(*row) for row in connection.execute(SELECT_NODES, (self.branch, since))}
+        self.rows.apply(names, nodes)
+        self.version, self.seal = version, seal
+
+    def invalidate(self) -> None:
+        """Read everything again at the next call."""
+        self.version = Version(-1)
+
+    def write(self, connection: apsw.Connection, edit: Edit) -> None:
+        """Write the rows of an edit, within the transaction; memory follows later."""
+        version = self.version + 1
+        connection.executemany(PUT_NAME, ((self.branch, *place, *entry, version, version) for place, entry in edit.names.items()))
+        connection.executemany(PUT_NODE, ((self.branch, *row, version, version) for row in edit.nodes.values()))
+        connection.execute(_BUMP, (version, self.branch))
+
+    def _take_over(self, edit: Edit) -> None:
+        self.rows.apply(edit.names, edit.nodes)
+        self.version = Version(self.version + 1)
+        for row in edit.released:
+            if row.id in self._open:
+                self._orphans[row.id] = row
+        for number in edit.dropped:
+            self.uppers.remove(number)

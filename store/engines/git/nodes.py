@@ -1,0 +1,140 @@
+"""Nodes of a working layer as rows: what one holds, which identity it has, and how it looks from outside.
+
+1. Pure: values in, values out.
+2. A node that nobody touched has no row; its identity follows from its parent's and its name, so it is the same in every
+   process and after every restart. A node that was touched keeps the identity it had.
+3. Identities are positive and below 2**63; `ROOT` and 0 (no node) are never computed.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from hashlib import blake2b
+from typing import NamedTuple
+
+from store.engines.git.objects import GITLINK
+from store.model import ROOT, Attributes, EntryKind, NodeId
+from store.trees import DIRECTORY, EXECUTABLE, FILE, SYMLINK, TreeEntry
+
+NOTHING = NodeId(0)
+"""The node of a name under which nothing is, whatever the tree below says."""
+
+GONE = 0
+"""The kind number of a node that was removed."""
+
+CLEAN, DIRTY, PARKED = 0, 1, 2
+"""What a row says of the next commit: as the head has it; to be looked at; not as the head has it, but where no commit looks."""
+
+_NUMBERS = {EntryKind.FILE: 1, EntryKind.DIRECTORY: 2, EntryKind.SYMLINK: 3, EntryKind.FIFO: 4, EntryKind.SOCKET: 5}
+_KINDS = {number: kind for kind, number in _NUMBERS.items()}
+_FROM_GIT = {
+    DIRECTORY: (_NUMBERS[EntryKind.DIRECTORY], 0o755),
+    GITLINK: (_NUMBERS[EntryKind.DIRECTORY], 0o755),
+    FILE: (_NUMBERS[EntryKind.FILE], 0o644),
+    EXECUTABLE: (_NUMBERS[EntryKind.FILE], 0o755),
+    SYMLINK: (_NUMBERS[EntryKind.SYMLINK], 0o777),
+}
+_REGULAR = (_NUMBERS[EntryKind.FILE], 0o644)
+
+
+class NodeRow(NamedTuple):
+    """One node, field by field as its row has it. `size` is None while it is the size of the blob below."""
+
+    id: NodeId
+    kind: int
+    mode: int
+    lower: bytes | None
+    size: int | None
+    mtime_ns: int
+    ctime_ns: int
+    atime_ns: int
+    uid: int | None = None
+    gid: int | None = None
+    upper: int | None = None
+    target: bytes | None = None
+    xattrs: bytes | None = None
+    dirty: int = 0
+
+    @property
+    def is_directory(self) -> bool:
+        """Tell whether the node is a directory."""
+        return self.kind == 2
+
+    @property
+    def is_file(self) -> bool:
+        """Tell whether the node is a regular file."""
+        return self.kind == 1
+
+    @property
+    def is_symlink(self) -> bool:
+        """Tell whether the node is a symlink."""
+        return self.kind == 3
+
+    @property
+    def entry_kind(self) -> EntryKind:
+        """Return the kind in the store's words."""
+        return _KINDS[self.kind]
+
+    @property
+    def git_mode(self) -> int | None:
+        """Return the mode that a tree gives the node, or None when no commit can hold it."""
+        if self.is_file:
+            return EXECUTABLE if self.mode & 0o100 else FILE
+        return {2: DIRECTORY, 3: SYMLINK}.get(self.kind)
+
+
+SELECT_NODES = (
+    "SELECT id, kind, mode, lower, size, mtime_ns, ctime_ns, atime_ns, uid, gid, upper, target, xattrs, dirty"
+    " FROM node WHERE branch = ? AND rev > ?"
+)
+"""Reads the rows of a branch that changed after a version, field by field as `NodeRow` has them."""
+
+PUT_NODE = "INSERT OR REPLACE INTO node VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+"""Writes a row: the branch, the fields of `NodeRow`, the version of the last visible change and of the last change."""
+
+_LENGTHS = struct.Struct(">HI")
+
+
+def stable_id(parent: NodeId, name: bytes, salt: int = 0) -> NodeId:
+    """Return the identity of a node nobody touched; `salt` gives another when that one is taken."""
+    digest = blake2b(name, digest_size=8, key=b"%d %d" % (parent, salt)).digest()
+    return NodeId(int.from_bytes(digest, "big") >> 1 | 2)
+
+
+def fresh_row(node: NodeId, kind: EntryKind, mode: int, now: int) -> NodeRow:
+    """Return the row of a node made just now, in nanoseconds."""
+    return NodeRow(node, _NUMBERS[kind], mode & 0o7777, None, 0, now, now, now, dirty=DIRTY)
+
+
+def inherited_row(node: NodeId, entry: TreeEntry, time_ns: int) -> NodeRow:
+    """Return how a node looks that is as its tree has it; a submodule is an empty directory."""
+    kind, mode = _FROM_GIT.get(entry.mode, _REGULAR)
+    lower = None if entry.mode == GITLINK else entry.content
+    return NodeRow(node, kind, mode, lower, None, time_ns, time_ns, time_ns)
+
+
+def root_row(tree: bytes, time_ns: int) -> NodeRow:
+    """Return the row of a root nobody touched."""
+    return inherited_row(ROOT, TreeEntry(DIRECTORY, tree), time_ns)
+
+
+def describe_node(row: NodeRow, size: int, links: int) -> Attributes:
+    """Return a row as attributes."""
+    return Attributes(row.id, _KINDS[row.kind], row.mode, size, links, row.mtime_ns, row.ctime_ns, row.atime_ns, row.uid, row.gid)
+
+
+def encode_xattrs(xattrs: Mapping[bytes, bytes]) -> bytes | None:
+    """Return extended attributes as one value for the row; None when there are none."""
+    return b"".join(_LENGTHS.pack(len(name), len(value)) + name + value for name, value in sorted(xattrs.items())) or None
+
+
+def decode_xattrs(data: bytes | None) -> dict[bytes, bytes]:
+    """Return what `encode_xattrs` was given."""
+    xattrs, position, data = {}, 0, data or b""
+    while position < len(data):
+        name_length, value_length = _LENGTHS.unpack_from(data, position)
+        start = position + _LENGTHS.size
+        position = start + name_length + value_length
+        xattrs[data[start : start + name_length]] = data[start + name_length : position]
+    return xattrs
