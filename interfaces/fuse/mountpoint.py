@@ -26,6 +26,7 @@ FILE_SYSTEM = "fuse.agent-nas"
 _DEAD = frozenset((errno.ENOTCONN, errno.ECONNABORTED))
 _SECONDS_BETWEEN_LOOKS = 0.01
 _UNMOUNT_SECONDS = 30
+_SYMLINKS_MAX = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,11 +152,19 @@ def _unescape(text: str) -> str:
 
 
 def _locate(path: Path) -> Path:
-    """Return the path with symlinks resolved up to its last name, which may be a mount that does not answer."""
-    absolute = path.absolute()
-    if absolute.is_symlink():
-        absolute = absolute.resolve()
-    return absolute.parent.resolve() / absolute.name
+    """Return the path with symlinks resolved, without asking the last name, which may be a mount, anything but readlink.
+
+    The kernel answers readlink on the root of a mount by itself; a stat it would pass on.
+    """
+    located = path.absolute()
+    for _ in range(_SYMLINKS_MAX):
+        located = located.parent.resolve() / located.name
+        try:
+            target = os.readlink(located)
+        except OSError:
+            return located
+        located = located.parent / target
+    raise Fault(Kind.LOOP, f"{path} leads through too many symlinks")
 
 
 def _unmount_command(path: Path, *, lazy: bool) -> list[str]:

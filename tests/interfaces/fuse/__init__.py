@@ -1,0 +1,1 @@
+"""The mount, tried by ordinary programs and system calls on real mounts."""
