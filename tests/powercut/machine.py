@@ -145,7 +145,7 @@ class _Replay:
                 for record in self._records[self._applied : flushes[-1]]:
                     self._apply(file.fileno(), record, 1.0, chance)
             self._applied = flushes[-1]
-        _run("cp", "--sparse=always", str(self._base), str(self._cut))
+        _run("cp", "--sparse=auto", str(self._base), str(self._cut))
         keep = chance.choice(_KEEP)
         with open(self._cut, "r+b") as file:
             for record in self._records[self._applied : place]:
