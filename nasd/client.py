@@ -13,6 +13,7 @@ import json
 import os
 import socket
 from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -75,40 +76,38 @@ class Client:
 
     def read(self, path: str) -> Iterator[bytes]:
         """Yield the content at a path, piece by piece. Raises as `get`, and `Kind.UNAVAILABLE` when it breaks off."""
-        connection = self._connect()
         try:
-            response = self._send(connection, "GET", path, None, {})
-            _raise_fault(response)
-            yield from _read_pieces(response)
+            with self._response("GET", path, None, {}) as response:
+                yield from _read_pieces(response)
         except http.client.IncompleteRead as error:
             raise Fault(Kind.UNAVAILABLE, "the content broke off", hint="read it again") from error
-        finally:
-            connection.close()
 
     def events(self, after: int = -1) -> Iterator[Document]:
         """Yield what happens after a record (-1: from now on) until the daemon drains. Raises as `get`."""
-        connection = self._connect()
-        try:
-            response = self._send(connection, "GET", f"/v1/events?after={after}", None, {})
-            _raise_fault(response)
+        with self._response("GET", f"/v1/events?after={after}", None, {}) as response:
             yield from _read_events(response)
-        finally:
-            connection.close()
 
     def _document(self, method: str, target: str, content: bytes | None, headers: Mapping[str, str]) -> Document:
         for attempt in range(_ATTEMPTS):
-            connection = self._connect()
             try:
-                response = self._send(connection, method, target, content, headers)
-                _raise_fault(response)
-                document: Document = json.loads(response.read())
-                return document
+                with self._response(method, target, content, headers) as response:
+                    document: Document = json.loads(response.read())
+                    return document
             except _BROKEN as error:
                 if attempt == _ATTEMPTS - 1:
                     raise self._no_daemon("the daemon of {home} stopped answering") from error
-            finally:
-                connection.close()
         raise AssertionError("unreachable: the last attempt returns or raises")
+
+    @contextmanager
+    def _response(self, method: str, target: str, content: bytes | None, headers: Mapping[str, str]) -> Iterator[http.client.HTTPResponse]:
+        """Send a request and give its answer while the block runs; both ends are closed after it. Raises `Fault`, `NoDaemon`."""
+        authority = {"Authorization": f"Bearer {self._secret}"} if self._secret else {}
+        with closing(self._connect()) as connection:
+            connection.request(method, target, content, {**authority, **headers})
+            with connection.getresponse() as response:
+                if response.status >= 400:
+                    raise read_fault(response.status, response.read())
+                yield response
 
     def _connect(self) -> _UnixConnection:
         connection = _UnixConnection(self._socket_path, self._timeout)
@@ -121,13 +120,6 @@ class Client:
             connection.close()
             raise NoDaemon(f"the daemon of {self._home} belongs to somebody else", hint="run nas as the user who started it") from error
         return connection
-
-    def _send(
-        self, connection: _UnixConnection, method: str, target: str, content: bytes | None, headers: Mapping[str, str]
-    ) -> http.client.HTTPResponse:
-        authority = {"Authorization": f"Bearer {self._secret}"} if self._secret else {}
-        connection.request(method, target, content, {**authority, **headers})
-        return connection.getresponse()
 
     def _no_daemon(self, message: str) -> NoDaemon:
         return NoDaemon(message.format(home=self._home), hint="start it with `nas serve --background`")
@@ -146,11 +138,6 @@ def read_fault(status: int, content: bytes) -> Fault:
         return Fault(Kind(problem["code"]), str(problem["message"]), **words)
     except (ValueError, KeyError, TypeError, AttributeError):
         return Fault(Kind.INTERNAL, f"the answer has status {status} and cannot be read", hint="see the daemon's log")
-
-
-def _raise_fault(response: http.client.HTTPResponse) -> None:
-    if response.status >= 400:
-        raise read_fault(response.status, response.read())
 
 
 def _read_pieces(response: http.client.HTTPResponse) -> Iterator[bytes]:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -27,6 +26,7 @@ from nasd.client import place
 
 _KEPT = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TERM", "TZ", "USER", "LOGNAME", "SHELL", "COLUMNS", "LINES")
 _CANNOT_RUN = 127
+_STANDARD_ERROR = 2
 
 
 class Execution:
@@ -85,7 +85,7 @@ class Execution:
     def _run_program(self, run: Document, tree: Path, home: Path) -> int:
         home.mkdir(mode=0o700)
         # With --json our standard output is one document; what the command prints is talk then.
-        output = sys.stderr if self._session.as_json else None
+        output = _STANDARD_ERROR if self._session.as_json else None
         try:
             with subprocess.Popen(self._program, cwd=tree, env=self._environment(run, home), stdout=output) as child:
                 return _wait(child)

@@ -1,0 +1,473 @@
+"""What each verb asks, and how its answers read."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from interfaces.faults import Fault, Kind
+from interfaces.port import Document
+from tests.nasd.cli.conftest import Desk, page
+
+RUN: Document = {
+    "run": "run-1",
+    "branch": "builder/run-1",
+    "lease": "lease-1",
+    "secret": "anl1.secret",
+    "role": "builder",
+    "base": "c" * 40,
+    "expires": "2026-12-01T00:00:00Z",
+    "paths": ["**"],
+    "actions": ["read", "write"],
+}
+COMMIT: Document = {
+    "commit": "0123456789abcdef" * 2 + "01234567",
+    "parents": [],
+    "message": "one\n\ntwo",
+    "principal": "builder",
+    "on_behalf_of": "owner",
+    "run": "run-1",
+    "lease": "lease-1",
+    "when": "2026-11-30T00:00:00Z",
+    "author": "builder",
+}
+PROPOSAL: Document = {
+    "proposal": "prop-1",
+    "run": "run-1",
+    "decision": "merged",
+    "state": "merged",
+    "gate": "",
+    "reason": "small and clean",
+    "policy": "small-merges (policy.yaml:9:5)",
+    "head": "c" * 40,
+    "files": 1,
+    "created": "2026-11-30T00:00:00Z",
+}
+GATE: Document = {
+    "gate": "gate-1",
+    "state": "pending",
+    "digest": "sha256:abc",
+    "deadline": "2026-12-01T00:00:00Z",
+    "required_role": "owner",
+    "subject": "proposal:prop-1",
+    "created": "2026-11-30T00:00:00Z",
+}
+CARD: Document = {"what": "merge builder/run-1 into main", "why": "because", "changes": [{"kind": "added", "path": "a", "origin": None}]}
+
+
+def test_a_run_is_started_with_what_was_asked(desk: Desk) -> None:
+    desk.counter.answers["run.start"] = RUN
+    words = [
+        "--paths",
+        "src/**,docs/**",
+        "--paths",
+        "x",
+        "--actions",
+        "read,write",
+        "--ttl",
+        "8h",
+        "--purpose",
+        "tidy",
+        "--budget",
+        "bytes-written=10MiB",
+    ]
+    result = desk.nas("run", "start", "builder", *words, "--budget", "reads=5", "--json")
+    assert desk.asked() == [
+        (
+            "run.start",
+            {
+                "role": "builder",
+                "paths": ["src/**", "docs/**", "x"],
+                "actions": ["read", "write"],
+                "ttl": "8h",
+                "purpose": "tidy",
+                "budgets": {"bytes_written": 10 << 20, "reads": 5},
+            },
+        )
+    ]
+    assert {"run": "run-1", "branch": "builder/run-1", "lease": "lease-1", "secret": "anl1.secret"}.items() <= result.document.items()
+    assert (result.code, result.err) == (0, "")
+
+
+def test_what_is_left_out_is_not_asked_for(desk: Desk) -> None:
+    desk.counter.answers["run.start"] = RUN
+    human = desk.nas("run", "start", "builder")
+    assert desk.asked() == [("run.start", {"role": "builder"})]
+    assert "secret   anl1.secret\n" in human.out
+
+
+@pytest.mark.parametrize("budget", ["reads", "reads=", "=5", "reads=many"])
+def test_a_budget_that_is_none_is_a_usage_error(desk: Desk, budget: str) -> None:
+    result = desk.nas("run", "start", "builder", "--budget", budget, "--json")
+    assert (result.code, result.document["code"]) == (2, "usage")
+    assert desk.asked() == []
+
+
+def test_every_effect_carries_a_key_of_its_own(desk: Desk) -> None:
+    desk.counter.answers["run.start"] = RUN
+    for _ in range(3):
+        desk.nas("run", "start", "builder")
+    assert len(set(desk.counter.keys)) == 3
+
+
+@pytest.mark.parametrize(
+    ("kind", "code"),
+    [
+        (Kind.DENIED, 3),
+        (Kind.BUDGET, 3),
+        (Kind.EXPIRED, 3),
+        (Kind.GATED, 4),
+        (Kind.CONFLICT, 5),
+        (Kind.EXISTS, 5),
+        (Kind.NOT_FOUND, 6),
+        (Kind.INVALID, 2),
+        (Kind.INTERNAL, 1),
+    ],
+)
+def test_a_refusal_is_a_document_a_code_and_a_few_lines(desk: Desk, kind: Kind, code: int) -> None:
+    desk.counter.answers["run.start"] = Fault(
+        kind, "write src/a: refused", hint="ask the owner", policy="keys (policy.yaml:7:3)", gate="gate-1"
+    )
+    machine = desk.nas("run", "start", "builder", "--json")
+    assert (machine.code, machine.err) == (code, "")
+    words = {"hint": "ask the owner", "policy": "keys (policy.yaml:7:3)", "gate": "gate-1"}
+    assert machine.document == {"code": kind.value, "message": "write src/a: refused", **words}
+    human = desk.nas("run", "start", "builder")
+    assert (human.code, human.out) == (code, "")
+    assert human.err == "nas: write src/a: refused\nhint: ask the owner\npolicy: keys (policy.yaml:7:3)\ngate: gate-1\n"
+
+
+def test_no_daemon_and_no_directory_say_what_to_do(desk: Desk, tmp_path: Path) -> None:
+    result = desk.nas("status", "--home", str(tmp_path))
+    assert (result.code, result.err) == (1, f"nas: no daemon is running for {tmp_path}\nhint: start it with `nas serve --background`\n")
+    assert desk.nas("status", "--home", str(tmp_path), "--json").document["code"] == "no-daemon"
+
+
+def test_the_lease_of_a_run_acts_when_it_is_given(desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk.counter.secrets |= {"anl1.env": "by environment", "anl1.file": "by file"}
+    desk.counter.answers["lease.list"] = page()
+    (tmp_path / "lease").write_text("anl1.file\n")
+    desk.nas("lease", "list")
+    monkeypatch.setenv("NAS_LEASE", "anl1.env")
+    desk.nas("lease", "list")
+    desk.nas("lease", "list", "--lease-file", str(tmp_path / "lease"))
+    assert [who for who, _, _ in desk.counter.calls] == ["owner", "by environment", "by file"]
+    assert desk.nas("lease", "list", "--lease-file", str(tmp_path / "missing")).code == 2
+
+
+def test_an_unknown_secret_is_denied(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NAS_LEASE", "anl1.wrong")
+    result = desk.nas("status")
+    assert result.code == 3
+    assert "anl1.wrong" not in result.err + result.out
+
+
+def test_lists_are_arrays_and_tables_and_follow_every_page(desk: Desk) -> None:
+    pages = {
+        None: {"items": [{**GATE, "gate": "gate-1"}], "next": "1", "truncated": True},
+        "1": {"items": [{**GATE, "gate": "gate-2"}], "next": None, "truncated": False},
+    }
+    desk.counter.answers["gate.list"] = lambda given: pages[given.get("cursor")]
+    result = desk.nas("gate", "list", "--state", "pending", "--json")
+    assert [item["gate"] for item in result.document] == ["gate-1", "gate-2"]
+    assert {"gate", "state", "digest", "deadline", "required_role"} <= result.document[0].keys()
+    assert desk.asked() == [("gate.list", {"state": "pending"}), ("gate.list", {"state": "pending", "cursor": "1"})]
+    lines = desk.nas("gate", "list").out.splitlines()
+    assert lines[0].split()[:3] == ["GATE", "STATE", "SUBJECT"]
+    assert [line.split()[0] for line in lines[1:]] == ["gate-1", "gate-2"]
+    desk.counter.answers["gate.list"] = page()
+    empty = desk.nas("gate", "list")
+    assert (empty.out, empty.err) == ("", "no gates\n")
+
+
+@pytest.mark.parametrize(("decision", "code"), [("merged", 0), ("gated", 4), ("refused", 3), ("conflict", 5), ("merging", 1)])
+def test_a_proposal_ends_as_it_was_decided(desk: Desk, decision: str, code: int) -> None:
+    gate = "gate-1" if decision == "gated" else ""
+    desk.counter.answers["proposal.make"] = {**PROPOSAL, "decision": decision, "state": decision, "gate": gate}
+    result = desk.nas("propose", "builder/run-1", "-m", "tidy", "--json")
+    assert desk.asked() == [("proposal.make", {"run": "builder/run-1", "message": "tidy"})]
+    assert result.code == code
+    assert {"proposal", "decision", "gate", "reason", "policy"} <= result.document.keys()
+    human = desk.nas("propose", "builder/run-1")
+    assert f"prop-1  {decision}\n" in human.out
+    assert ("nas gate show gate-1" in human.out) == (decision == "gated")
+
+
+def test_a_gate_is_answered_for_the_card_that_was_judged(desk: Desk) -> None:
+    desk.counter.answers |= {
+        "gate.show": {**GATE, "card": CARD},
+        "gate.approve": {**GATE, "state": "consumed", "result": {"decision": "merged"}},
+    }
+    assert desk.nas("gate", "approve", "gate-1", "--digest", "sha256:judged", "--comment", "fine").code == 0
+    assert desk.asked() == [("gate.approve", {"gate": "gate-1", "digest": "sha256:judged", "comment": "fine"})]
+    assert desk.nas("gate", "approve", "gate-1", "--yes", "--json").document["result"] == {"decision": "merged"}
+    assert desk.asked() == [("gate.show", {"gate": "gate-1"}), ("gate.approve", {"gate": "gate-1", "digest": "sha256:abc"})]
+
+
+def test_a_gate_is_never_answered_by_nobody(desk: Desk) -> None:
+    desk.counter.answers["gate.show"] = {**GATE, "card": CARD}
+    result = desk.nas("gate", "reject", "gate-1", "--json")
+    assert (result.code, result.document["code"]) == (2, "usage")
+    assert "--digest" in result.document["message"]
+    assert desk.asked() == [("gate.show", {"gate": "gate-1"})]
+
+
+def test_an_approval_that_merges_into_a_conflict_says_so(desk: Desk) -> None:
+    desk.counter.answers["gate.approve"] = {**GATE, "state": "consumed", "result": {"decision": "conflict"}}
+    assert desk.nas("gate", "approve", "gate-1", "--digest", "d").code == 5
+
+
+def test_a_card_cannot_paint_the_terminal(desk: Desk) -> None:
+    hostile = "fine\x1b[2J\x1b]0;title\x07 \u202eetirw\u202c\r\x9b"
+    card = {**CARD, "why": hostile, "changes": [{"kind": "added", "path": hostile, "origin": None}]}
+    desk.counter.answers["gate.show"] = {**GATE, "card": card}
+    shown = desk.nas("gate", "show", "gate-1").out
+    assert not set(shown) & set("\x1b\x07\u202e\u202c\r\x9b")
+    assert r"fine\x1b[2J" in shown
+    desk.counter.answers["gate.show"] = Fault(Kind.NOT_FOUND, hostile)
+    assert "\x1b" not in desk.nas("gate", "show", "gate-1").err
+
+
+def test_history_reads_like_git(desk: Desk) -> None:
+    desk.counter.answers["history.log"] = page(COMMIT, {**COMMIT, "parents": ["a" * 40, "b" * 40], "message": "merge"})
+    human = desk.nas("log", "builder/run-1", "--path", "src")
+    assert desk.asked() == [("history.log", {"branch": "builder/run-1", "path": "src", "limit": 100})]
+    assert human.out.startswith(f"commit {COMMIT['commit']}\nAuthor: builder\nFor:    owner\nRun:    run-1\n")
+    assert "\n    one\n\n    two\n\ncommit " in human.out
+    assert "Merge:  aaaaaaaaaaaa bbbbbbbbbbbb" in human.out
+    assert desk.nas("log", "--oneline", "-n", "1").out == f"{COMMIT['commit'][:12]} one\n"
+    assert desk.nas("log", "--json").document[0]["commit"] == COMMIT["commit"]
+
+
+@pytest.mark.parametrize(
+    ("words", "asked"),
+    [
+        (["run-1"], {"run": "run-1", "patch": True}),
+        (["a" * 8, "b" * 8], {"old": "a" * 8, "new": "b" * 8, "patch": True}),
+        (["run-1", "--uncommitted", "--path", "x"], {"branch": "run-1", "path": "x", "patch": True}),
+        (["run-1", "--name-status"], {"run": "run-1", "patch": False}),
+    ],
+)
+def test_a_diff_compares_what_was_named(desk: Desk, words: list[str], asked: dict[str, Any]) -> None:
+    desk.counter.answers["history.diff"] = page()
+    assert desk.nas("diff", *words).code == 0
+    assert desk.asked() == [("history.diff", asked)]
+
+
+def test_a_diff_reads_like_git(desk: Desk) -> None:
+    patch = "diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1 +1 @@\n-x\n+y\x1b[2J\n"
+    changes: list[Document] = [
+        {"kind": "modified", "path": "a", "origin": None, "patch": patch},
+        {"kind": "renamed", "path": "new", "origin": "old", "patch": None},
+    ]
+    desk.counter.answers["history.diff"] = page(*changes)
+    assert (
+        desk.nas("diff", "run-1").out == patch.replace("\x1b", r"\x1b") + "renamed new (binary, large, or not readable with this lease)\n"
+    )
+    assert desk.nas("diff", "run-1", "--name-status").out == "M\ta\nR\told -> new\n"
+    assert desk.nas("diff", "a", "b", "--uncommitted").code == 2
+
+
+def test_a_run_knows_itself_by_its_environment(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NAS_RUN", "run-1")
+    desk.counter.answers["commit.make"] = {"commit": "c" * 40, "branch": "builder/run-1", "changed": 2, "left_out": [".git"]}
+    result = desk.nas("commit", "-m", "work")
+    assert desk.asked() == [("commit.make", {"branch": "run-1", "message": "work"})]
+    assert (result.out, result.err) == ("cccccccccccc  builder/run-1: 2 changed\n", "left out: .git\n")
+    assert desk.nas("commit", "--json").document["commit"] == "c" * 40
+
+
+def test_verification_ends_as_the_chain_is(desk: Desk) -> None:
+    good = {
+        "ok": True,
+        "records": 7,
+        "first_bad": None,
+        "why": "",
+        "completeness": "chain consistent, completeness unknown",
+        "head": "7:abc",
+    }
+    desk.counter.answers["record.verify"] = good
+    result = desk.nas("verify", "--anchor", "3:abc", "--json")
+    assert (result.code, result.document) == (0, good)
+    assert desk.asked() == [("record.verify", {"anchor": "3:abc"})]
+    desk.counter.answers["record.verify"] = {**good, "ok": False, "first_bad": 3}
+    assert desk.nas("verify").code == 1
+
+
+def test_relative_directories_are_those_of_the_caller(desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    mount = {"mount": "m", "mountpoint": str(tmp_path / "m"), "branch": "b", "pid": 1, "state": "live"}
+    desk.counter.answers |= {
+        "mount.add": mount,
+        "mount.remove": mount,
+        "export.make": {"directory": "x", "format": "git", "branch": "main", "commit": "c", "commits": 3},
+        "checkout.make": {"directory": "x", "commit": "c", "files": 3},
+    }
+    (tmp_path / "m").mkdir()
+    for words in (
+        ["mount", "run-1", "m"],
+        ["umount", "m"],
+        ["umount", "run-1"],
+        ["export", "main", "x", "--format", "git"],
+        ["run", "checkout", "run-1", "x"],
+    ):
+        assert desk.nas(*words).code == 0
+    assert desk.asked() == [
+        ("mount.add", {"target": "run-1", "mountpoint": str(tmp_path / "m")}),
+        ("mount.remove", {"mountpoint": str(tmp_path / "m")}),
+        ("mount.remove", {"mountpoint": "run-1"}),
+        ("export.make", {"branch": "main", "directory": str(tmp_path / "x"), "format": "git"}),
+        ("checkout.make", {"run": "run-1", "directory": str(tmp_path / "x")}),
+    ]
+
+
+def test_a_foreground_mount_ends_with_its_mount(desk: Desk, tmp_path: Path) -> None:
+    mount = {"mount": "m", "mountpoint": str(tmp_path), "branch": "b", "pid": 1, "state": "live"}
+    left = [page(mount), page()]
+    desk.counter.answers |= {"mount.add": mount, "mount.list": lambda _: left.pop(0)}
+    assert desk.nas("mount", "run-1", str(tmp_path), "--foreground").code == 0
+    assert [operation for operation, _ in desk.asked()] == ["mount.add", "mount.list", "mount.list"]
+
+
+def test_what_has_many_operations_asks_the_right_one(desk: Desk) -> None:
+    lease = {**{name: RUN[name] for name in ("lease", "run", "paths", "actions", "expires")}, "principal": "builder", "state": "live"}
+    lease["budgets"] = {"reads": {"limit": 5, "used": 2}}
+    token = {"token": "t", "principal": "ana", "label": "", "created": None, "expires": None, "revoked": None}
+    principal = {"principal": "ana", "kind": "human", "disabled": False, "created": None}
+    run = {name: RUN[name] for name in ("run", "role", "branch", "lease")} | {
+        "state": "active",
+        "created": None,
+        "ended": None,
+        "purpose": "",
+    }
+    desk.counter.answers |= {
+        "principal.add": principal,
+        "principal.list": page(principal),
+        "principal.disable": principal,
+        "token.issue": {**token, "secret": "nat1.x"},
+        "token.list": page(token),
+        "token.revoke": token,
+        "run.list": page(run),
+        "run.show": {**run, "uncommitted": [{"kind": "added", "path": "a", "origin": None}]},
+        "run.end": {"run": "run-1", "state": "ended", "commit": None, "left_out": []},
+        "lease.list": page(lease),
+        "lease.show": lease,
+        "lease.narrow": {**lease, "secret": "anl1.y"},
+        "lease.revoke": {"revoked": ["lease-1"]},
+        "proposal.list": page(PROPOSAL),
+        "proposal.show": PROPOSAL,
+        "proposal.diff": page({"kind": "added", "path": "a", "origin": None}),
+        "proposal.withdraw": PROPOSAL,
+        "gate.show": {**GATE, "card": CARD},
+        "gate.reject": {**GATE, "result": {}},
+        "policy.show": {"text": "version: 1\n", "source": "main", "hash": "h"},
+        "policy.explain": {
+            "effect": "deny",
+            "reason": "r",
+            "rule": "x",
+            "policy": "p",
+            "considered": [{"rule": "x", "position": "p", "matched": False, "why": "w"}],
+        },
+        "gc.run": {"dry_run": True, "removed": [{"branch": "b", "why": "merged", "bytes": 5}], "trashed": [], "kept": [], "bytes": 5},
+        "history.show": {**COMMIT, "changes": [{"kind": "added", "path": "a", "origin": None}]},
+        "history.restore": {"commit": "c" * 40, "changed": 1},
+        "record.list": page(),
+        "status.show": {
+            "version": "0",
+            "home": "/",
+            "started": None,
+            "pid": 1,
+            "main": "c",
+            "runs": 0,
+            "gates": 0,
+            "branches": 1,
+            "doors": {"http": "x"},
+        },
+    }
+    for words, operation, arguments in (
+        (
+            "principal add ana --kind human --attribute team=x",
+            "principal.add",
+            {"name": "ana", "kind": "human", "attributes": {"team": "x"}},
+        ),
+        ("principal list", "principal.list", {}),
+        ("principal disable a/b", "principal.disable", {"name": "a/b"}),
+        ("token issue ana --label laptop --ttl 30d", "token.issue", {"principal": "ana", "label": "laptop", "ttl": "30d"}),
+        ("token list --principal ana", "token.list", {"principal": "ana"}),
+        ("token revoke t", "token.revoke", {"token": "t"}),
+        ("run list --state active --role builder", "run.list", {"state": "active", "role": "builder"}),
+        ("run show run-1", "run.show", {"run": "run-1"}),
+        ("run end run-1", "run.end", {"run": "run-1"}),
+        ("lease list --run run-1 --state live", "lease.list", {"run": "run-1", "state": "live"}),
+        ("lease show lease-1", "lease.show", {"lease": "lease-1"}),
+        ("lease narrow lease-1 --paths src/** --ttl 1h", "lease.narrow", {"lease": "lease-1", "paths": ["src/**"], "ttl": "1h"}),
+        ("lease revoke lease-1 --reason done", "lease.revoke", {"lease": "lease-1", "reason": "done"}),
+        ("proposal list --run run-1", "proposal.list", {"run": "run-1"}),
+        ("proposal show prop-1", "proposal.show", {"proposal": "prop-1"}),
+        ("proposal diff prop-1 --name-status", "proposal.diff", {"proposal": "prop-1", "patch": False}),
+        ("proposal withdraw prop-1 --comment no", "proposal.withdraw", {"proposal": "prop-1", "comment": "no"}),
+        ("gate show gate-1", "gate.show", {"gate": "gate-1"}),
+        ("gate reject gate-1 --digest d", "gate.reject", {"gate": "gate-1", "digest": "d"}),
+        ("policy show", "policy.show", {}),
+        ("policy explain write src/a --run run-1", "policy.explain", {"action": "write", "path": "src/a", "run": "run-1"}),
+        ("gc --dry-run", "gc.run", {"dry_run": True}),
+        ("show abcdef12 --name-status", "history.show", {"commit": "abcdef12", "patch": False}),
+        ("restore run-1 abcdef12 a b", "history.restore", {"branch": "run-1", "source": "abcdef12", "paths": ["a", "b"]}),
+        ("record list --after 5 --kind gate.answer", "record.list", {"after": 5, "kind": "gate.answer"}),
+        ("status", "status.show", {}),
+    ):
+        human = desk.nas(*words.split())
+        assert (human.code, desk.asked()) == (0, [(operation, arguments)]), words
+        machine = desk.nas(*words.split(), "--json")
+        assert machine.code == 0, words
+        assert isinstance(machine.document, dict | list), words
+        assert machine.err == "", words
+        desk.asked()
+        assert "Traceback" not in human.err, words
+
+
+def test_the_record_is_exported_line_by_line_and_nothing_is_overwritten(desk: Desk, tmp_path: Path) -> None:
+    record = {"sequence": 1, "time": None, "phase": "fact", "kind": "run.started", "body": {"run": "é"}, "hash": "h"}
+    desk.counter.answers["record.list"] = page(record, {**record, "sequence": 2})
+    file = tmp_path / "records"
+    assert desk.nas("record", "export", str(file), "--json").document == {"file": str(file), "records": 2}
+    assert [json.loads(line)["sequence"] for line in file.read_text().splitlines()] == [1, 2]
+    again = desk.nas("record", "export", str(file), "--json")
+    assert (again.code, again.document["code"]) == (1, "system")
+
+
+def test_the_record_is_followed(desk: Desk) -> None:
+    desk.counter.happenings = [{"sequence": 4, "kind": "a", "run": "run-1"}, {}, {"sequence": 5, "kind": "b", "run": "run-2"}]
+    result = desk.nas("record", "list", "--follow", "--run", "run-2", "--json")
+    assert json.loads(result.out) == {"sequence": 5, "kind": "b", "run": "run-2"}
+    assert desk.nas("record", "list", "--follow").out.splitlines()[0].split()[0] == "4"
+
+
+def test_stop_waits_until_the_daemon_has_ended(desk: Desk) -> None:
+    child = os.fork()
+    if child == 0:
+        os._exit(0)
+    os.waitpid(child, 0)
+    status = {"version": "0", "home": "/", "started": None, "pid": child, "main": "c", "runs": 0, "gates": 0, "branches": 1, "doors": {}}
+    desk.counter.answers |= {"status.show": status, "daemon.stop": {"stopping": True}}
+    assert desk.nas("stop", "--json").document == {"stopped": True, "pid": child}
+    desk.counter.answers["status.show"] = {**status, "pid": os.getpid()}
+    assert desk.nas("stop", "--timeout", "0").code == 1
+
+
+def test_a_policy_is_checked_without_a_daemon(desk: Desk, tmp_path: Path) -> None:
+    good = Path(__file__).parents[3] / "trust" / "policy" / "default.yaml"
+    assert desk.nas("policy", "validate", str(good), "--home", str(tmp_path), "--json").document == {"ok": True, "diagnostics": []}
+    bad = tmp_path / "policy.yaml"
+    bad.write_text("version: 1\ngrantz: []\n")
+    result = desk.nas("policy", "validate", str(bad), "--home", str(tmp_path))
+    assert result.code == 1
+    assert f"{bad}:2:1: error: " in result.out
+
+
+def test_the_version_is_printed(desk: Desk) -> None:
+    assert desk.nas("version", "--json").document == {"version": desk.nas("version").out.strip()}
