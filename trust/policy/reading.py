@@ -17,7 +17,7 @@ import yaml
 
 from trust.model import Position
 
-MAX_BYTES = 256 * 1024
+MAX_LENGTH = 256 * 1024
 """The longest document, in characters."""
 MAX_DEPTH = 16
 """The deepest nesting."""
@@ -68,8 +68,11 @@ class Located:
 def read_document(text: str, source: str) -> Located:
     """Return the document with every finding about its text; its value is None when nothing could be read."""
     located = Located(source)
-    if len(text) > MAX_BYTES:
-        located.note(Position(source, 1, 1), f"the document is longer than {MAX_BYTES} characters")
+    if len(text) > MAX_LENGTH:
+        located.note(Position(source, 1, 1), f"the document is longer than {MAX_LENGTH} characters")
+        return located
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        located.note(Position(source, 1, 1), "the document is not UTF-8")
         return located
     try:
         if _scan(text, located):
