@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable
 
 from store.conformance.bench import (
@@ -20,7 +21,7 @@ from store.conformance.bench import (
     see_files,
     write_node,
 )
-from store.errors import Exists, IntoItself, IsADirectory, NotADirectory, NotEmpty, NotFound, NotPermitted, Stale, TooLarge
+from store.errors import Exists, IntoItself, InvalidName, IsADirectory, NotADirectory, NotEmpty, NotFound, NotPermitted, Stale, TooLarge
 from store.model import ROOT, AttributeChange, Capability, NodeId
 
 
@@ -152,6 +153,27 @@ def writes_land_where_they_should(bench: Bench) -> None:
     handle.close()
 
 
+def a_whole_file_is_put_under_a_name_at_once(bench: Bench) -> None:
+    """`place`: made, or replacing a file or symlink; open handles keep what they had."""
+    working, _ = bench.grow({b"f": b"old", b"d/x": b"1"})
+    node = find(working, b"f").node
+    working.set_attributes(node, AttributeChange(mode=0o750))
+    working.symlink(ROOT, b"l", b"f")
+    handle = working.open(node)
+    for name in (b"f", b"l", b"fresh"):
+        working.place(ROOT, name, 0o600, io.BytesIO(name * 100_000))
+    same(handle.read(0, 9), b"old", "an open handle of the former file")
+    handle.close()
+    for name in (b"f", b"l", b"fresh"):
+        same(read_file(working, name) == name * 100_000, True, f"the content of {name!r}")
+    same([find(working, name).mode for name in (b"f", b"l", b"fresh")], [0o750, 0o600, 0o600], "their modes")
+    with refused(IsADirectory):
+        working.place(ROOT, b"d", 0o600, io.BytesIO(b""))
+    with refused(InvalidName):
+        working.place(ROOT, b"..", 0o600, io.BytesIO(b""))
+    same(read_file(bench.engine.view(bench.commit().id), b"l"), b"l" * 100_000, "the committed file")
+
+
 def attributes_stay_while_the_branch_lives(bench: Bench) -> None:
     """Mode bits, owner and times survive commits; the executable bit is committed."""
     working, _ = bench.grow({b"f": b"1"})
@@ -179,6 +201,7 @@ def times_move_with_changes(bench: Bench) -> None:
 
 
 CHECKS = (
+    a_whole_file_is_put_under_a_name_at_once,
     nodes_keep_their_identity,
     what_one_caller_did_the_next_call_of_another_sees,
     errors_say_what_is_wrong,

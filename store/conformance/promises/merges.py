@@ -7,15 +7,16 @@ from collections.abc import Callable
 from store.conformance.bench import UNKNOWN, Bench, move, put_file, remove, same, see_files, see_tree
 from store.model import CommitId
 
+Edit = Callable[[dict[bytes, bytes | None]], CommitId]
+"""Commits changes of files (None removes one) to one branch."""
 
-def _fork(
-    bench: Bench, files: dict[bytes, bytes]
-) -> tuple[CommitId, Callable[[dict[bytes, bytes | None]], CommitId], Callable[[dict[bytes, bytes | None]], CommitId]]:
-    """Return a base commit and a function for each of two branches that commits changes."""
+
+def _fork(bench: Bench, files: dict[bytes, bytes]) -> tuple[CommitId, Edit, Edit]:
+    """Return a base commit and an edit for each of the branches ``main`` and ``side``."""
     main, base = bench.grow(files)
     side = bench.start("side", base)
 
-    def change(name: str) -> Callable[[dict[bytes, bytes | None]], CommitId]:
+    def change(name: str) -> Edit:
         working = main if name == "main" else side
 
         def commit(edits: dict[bytes, bytes | None]) -> CommitId:

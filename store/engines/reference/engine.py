@@ -371,6 +371,10 @@ class ReferenceEngine:
             self._line(name)
             return 0
 
+    def recovered(self) -> Sequence[str]:
+        """Return nothing: there is never anything to put right."""
+        return ()
+
     def maintain(self, now: int) -> Reclaimed:
         """Do nothing: there is nothing to tidy."""
         return Reclaimed(0)

@@ -10,7 +10,7 @@ import sys
 from _thread import RLock
 from collections.abc import Callable, Sequence
 
-from store.contract import READING
+from store.contract import READING, Content
 from store.engines.reference.handles import MemoryHandle
 from store.engines.reference.layer import Layer
 from store.engines.reference.nodes import Node, Nodes
@@ -31,6 +31,7 @@ from store.names import explain_name
 
 MAX_TARGET = 4_095
 MAX_XATTR = 65_536
+_PIECE = 1 << 20
 
 
 class FrozenTree:
@@ -110,6 +111,31 @@ class MemoryWorking(FrozenTree):
     def mkdir(self, parent: NodeId, name: bytes, mode: int) -> Attributes:
         """Make an empty directory."""
         return self._add(parent, name, EntryKind.DIRECTORY, mode, b"")
+
+    def place(self, parent: NodeId, name: bytes, mode: int, content: Content) -> Attributes:
+        """Make a name stand for a whole file at once."""
+        data = b"".join(iter(lambda: content.read(_PIECE), b""))
+        with self._lock:
+            self._check_alive()
+            directory = self._nodes.directory(parent)
+            _check_name(name)
+            if name in directory.links and directory.links[name].node.kind is EntryKind.DIRECTORY:
+                raise IsADirectory(name)
+            node = self._nodes.make(EntryKind.FILE, mode, self._clock())
+            node.data[:] = data
+            if name in directory.links:
+                self._replace(directory, name, node)
+            self._nodes.attach(directory, name, node, None)
+            self._stamp(directory)
+            self._layer.touch(Touched(parent, name, node.id))
+            return node.attributes()
+
+    def _replace(self, directory: Node, name: bytes, node: Node) -> None:
+        """Take away what stands at a name; a file passes on its mode, owner and extended attributes."""
+        former = self._nodes.detach(directory, name).node
+        if former.kind is EntryKind.FILE:
+            node.mode, node.uid, node.gid, node.xattrs = former.mode, former.uid, former.gid, dict(former.xattrs)
+        self._nodes.forget(former)
 
     def symlink(self, parent: NodeId, name: bytes, target: bytes) -> Attributes:
         """Make a symlink."""
