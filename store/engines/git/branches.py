@@ -20,11 +20,8 @@ from store.names import explain_branch_name, names_above
 _FIND = "SELECT id, name, head, base, created, protected FROM branch WHERE name = ?"
 _BELOW = "SELECT id, name, head, base, created, protected FROM branch WHERE name >= ? AND name < ? ORDER BY name"
 _INSERT = "INSERT INTO branch (name, head, base, tree, created, protected, inherited_ns) VALUES (?, ?, ?, ?, ?, ?, ?)"
-_DIRTY = (
-    "SELECT name, version FROM branch WHERE id IN"
-    " (SELECT branch FROM name WHERE dirty = 1 UNION SELECT branch FROM node WHERE dirty = 1) ORDER BY name"
-)
-_IS_DIRTY = "SELECT 1 FROM name WHERE branch = ? AND dirty = 1 UNION SELECT 1 FROM node WHERE branch = ? AND dirty = 1 LIMIT 1"
+_DIRTY = "SELECT name, version FROM branch WHERE dirty ORDER BY name"
+_IS_DIRTY = "SELECT 1 FROM branch WHERE id = ? AND dirty"
 _NANOSECONDS = 1_000_000_000
 
 
@@ -91,7 +88,7 @@ class Branches:
 
     def is_dirty(self, branch: int) -> bool:
         """Tell whether a commit of the branch's working layer would have anything to look at."""
-        return self._database.select_one(_IS_DIRTY, (branch, branch)) is not None
+        return self._database.select_one(_IS_DIRTY, (branch,)) is not None
 
     def create_snapshot(self, name: str, target: bytes, now: int) -> None:
         """Give a commit a name that never moves. Raises `InvalidName`, `Exists`."""

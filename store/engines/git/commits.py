@@ -40,13 +40,14 @@ _BRANCH = "SELECT head, protected FROM branch WHERE id = ?"
 _PUT_OBJECT = "INSERT OR IGNORE INTO object (oid, kind, data) VALUES (?, ?, ?)"
 _PUT_LARGE = "INSERT OR IGNORE INTO large VALUES (?, ?, ?)"
 _PUT_RENAME = "INSERT OR REPLACE INTO rename VALUES (?, ?, ?, ?)"
-_MOVE = "UPDATE branch SET head = ?, tree = ?, version = ?, seal = ?, swept = max(swept, ?) WHERE id = ? AND head = ?"
+_MOVE = "UPDATE branch SET head = ?, tree = ?, version = ?, seal = ?, swept = max(swept, ?), dirty = 0 WHERE id = ? AND head = ?"
 _MOVE_ONLY = "UPDATE branch SET head = ?, tree = ? WHERE id = ? AND head = ?"
-_CLEAN_NAMES = "UPDATE name SET dirty = 0, origin = NULL WHERE branch = ? AND dirty = 1"
+_CLEAN_NAME = "UPDATE name SET dirty = 0, origin = NULL WHERE branch = ? AND parent = ? AND name = ?"
 _PARK_NAME = "UPDATE name SET dirty = 2, origin = NULL, rev = ? WHERE branch = ? AND parent = ? AND name = ?"
 _SETTLE_NODE = "UPDATE node SET lower = ?, size = ?, mtime_ns = ?, ctime_ns = ?, dirty = ?, rev = ? WHERE branch = ? AND id = ?"
 _FRESHEN = "UPDATE branch SET version = version + 1, seal = version + 1, swept = version + 1, inherited_ns = ? WHERE id = ?"
 _RELOAD = "UPDATE branch SET version = ?1, seal = ?1, swept = ?1 WHERE id = ?2"
+_ALL_CLEAN = "UPDATE branch SET dirty = 0 WHERE id = ?"
 _FORGET_NAME = "DELETE FROM name WHERE branch = ? AND parent = ? AND name = ? AND node = 0 AND dirty = 0"
 _FORGET_NODE = "DELETE FROM node WHERE branch = ? AND id = ? AND kind = 0"
 
@@ -156,6 +157,7 @@ class Committer:
         frozen = freeze_rows(layer.rows, restored_entry, lambda item, listing: None)
         if frozen.tree == move.tree:
             _write_settled(connection, layer.branch, frozen, Version(layer.version + 2))
+            connection.execute(_ALL_CLEAN, (layer.branch,))
         connection.execute(_RELOAD, (Version(layer.version + 2), layer.branch))
 
     def _hash_resting(self, layer: Layer, harvest: Harvest) -> dict[NodeId, Hashed]:
@@ -254,7 +256,8 @@ def list_twins(read: ReadTree, before: bytes | None, after: bytes) -> list[tuple
 def _write_settled(connection: apsw.Connection, branch: int, frozen: Frozen, version: Version) -> None:
     parked = [place for place, entry in frozen.names.items() if entry.dirty == PARKED]
     connection.executemany(_PARK_NAME, ((version, branch, *place) for place in parked))
-    connection.execute(_CLEAN_NAMES, (branch,))
+    cleaned = (place for place, entry in frozen.names.items() if entry.dirty != PARKED)
+    connection.executemany(_CLEAN_NAME, ((branch, *place) for place in cleaned))
     connection.executemany(
         _SETTLE_NODE,
         ((row.lower, row.size, row.mtime_ns, row.ctime_ns, row.dirty, version, branch, row.id) for row in frozen.nodes.values()),

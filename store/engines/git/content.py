@@ -22,7 +22,7 @@ from store.contract import Content
 from store.engines.git.database import Sync
 from store.engines.git.steps import step
 from store.engines.git.vault import Vault
-from store.errors import NoSpace, StoreError
+from store.errors import NoSpace, NotFound, StoreError
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _COPY = 1 << 24
@@ -84,12 +84,16 @@ class UpperFiles:
         folder.mkdir(parents=True, exist_ok=True)
 
     def create(self) -> tuple[int, int]:
-        """Make an empty file and return its number and a descriptor that reads and writes it. Raises `NoSpace`."""
+        """Make an empty file and return its number and a descriptor of it. Raises `NoSpace`, `NotFound` when the branch is gone."""
         with disk_errors(self._folder.name):
             while True:
                 number = secrets.randbits(48)
-                with suppress(FileExistsError):
+                try:
                     return number, os.open(self._path(number), os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+                except FileExistsError:
+                    continue
+                except FileNotFoundError:
+                    raise NotFound(self._folder.name, "the branch was removed") from None
 
     def receive(self, content: Content) -> int:
         """Make a file of all of a content and return its number once it is on stable storage. Raises `NoSpace`."""

@@ -37,6 +37,7 @@ CREATE TABLE branch (
     created INTEGER NOT NULL,
     protected INTEGER NOT NULL DEFAULT 0,
     version INTEGER NOT NULL DEFAULT 0,    -- grows with every change of the working layer
+    dirty INTEGER NOT NULL DEFAULT 0,      -- the working layer has something for a commit to look at
     seal INTEGER NOT NULL DEFAULT 0,       -- the version at the last commit
     swept INTEGER NOT NULL DEFAULT 0,      -- rows up to this version may be gone: whoever is behind reads everything
     inherited_ns INTEGER NOT NULL,         -- the time of files that no one touched on this branch
@@ -72,7 +73,6 @@ CREATE TABLE node (
     rev INTEGER NOT NULL,                  -- the version of the last change of the row
     PRIMARY KEY (branch, id)
 ) WITHOUT ROWID;
-CREATE INDEX node_dirty ON node (branch) WHERE dirty;
 CREATE INDEX node_rev ON node (branch, rev);
 CREATE TABLE name (
     branch INTEGER NOT NULL,
@@ -85,7 +85,6 @@ CREATE TABLE name (
     rev INTEGER NOT NULL,
     PRIMARY KEY (branch, parent, name)
 ) WITHOUT ROWID;
-CREATE INDEX name_dirty ON name (branch) WHERE dirty;
 CREATE INDEX name_rev ON name (branch, rev);
 """
 

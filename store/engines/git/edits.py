@@ -9,6 +9,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import chain
+
 from store.engines.git.nodes import CLEAN, DIRTY, GONE, NOTHING, PARKED, NodeRow
 from store.engines.git.rows import NameRow, Place, Reach, Rows, is_versioned
 from store.model import NodeId
@@ -29,6 +32,11 @@ class Edit:
 
     def __bool__(self) -> bool:
         return bool(self.names or self.nodes)
+
+    def dirties(self) -> bool:
+        """Tell whether the edit gives the next commit something to look at."""
+        rows: Iterator[NameRow | NodeRow] = chain(self.names.values(), self.nodes.values())
+        return any(row.dirty == DIRTY for row in rows)
 
     def find(self, node: NodeId) -> NodeRow:
         """Return the row of a node as it will be. Raises `Stale`."""
@@ -87,6 +95,7 @@ class Edit:
             return
         self.released.append(row)
         self.drop_upper(row)
+        self._clear_names(node)
         if node in self._rows.nodes:
             self.nodes[node] = row._replace(kind=GONE, dirty=CLEAN, upper=None, lower=None, target=None, xattrs=None)
         else:
@@ -115,6 +124,12 @@ class Edit:
         """Return every place the node will have."""
         places = self._places.get(node)
         return self._rows.places(node) if places is None else places
+
+    def _clear_names(self, directory: NodeId) -> None:
+        """Have no name of a directory that is gone stay dirty."""
+        names = {name for name, entry in self._rows.names.get(directory, {}).items() if entry.dirty}
+        names |= {name for parent, name in self.names if parent == directory}
+        self.names.update({(directory, name): NameRow(NOTHING, CLEAN) for name in names})
 
     def _leave(self, place: Place, node: NodeId) -> bytes | None:
         """Prepare a node to move away from a place and return the path under which the head has it there."""

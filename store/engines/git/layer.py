@@ -34,7 +34,7 @@ from store.model import Attributes, NodeId, Version
 _STATE = "SELECT version, seal, swept, tree, inherited_ns FROM branch WHERE id = ?"
 _NAMES = "SELECT parent, name, node, dirty, origin FROM name WHERE branch = ? AND rev > ?"
 PUT_NAME = "INSERT OR REPLACE INTO name VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
-_BUMP = "UPDATE branch SET version = ? WHERE id = ?"
+_BUMP = "UPDATE branch SET version = ?, dirty = max(dirty, ?) WHERE id = ?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +244,7 @@ class Layer:
         version = self.version + 1
         connection.executemany(PUT_NAME, ((self.branch, *place, *entry, version, version) for place, entry in edit.names.items()))
         connection.executemany(PUT_NODE, ((self.branch, *row, version, version) for row in edit.nodes.values()))
-        connection.execute(_BUMP, (version, self.branch))
+        connection.execute(_BUMP, (version, edit.dirties(), self.branch))
 
     def _take_over(self, edit: Edit) -> None:
         self.rows.apply(edit.names, edit.nodes)

@@ -105,10 +105,11 @@ class GitWorking(TreeReading):
     def link(self, node: NodeId, parent: NodeId, name: bytes) -> Attributes:
         """Give a file another name. Raises `Exists`, `NotPermitted` for directories."""
         with self._layer.editing() as edit:
-            row = edit.find(node)
-            if row.is_directory:
-                raise NotPermitted(node, "a directory has one name")
             _check_free(edit, as_directory(edit.find(parent)), name)
+            if self._layer.is_orphan(node):
+                raise NotFound(node, "the file has no name any more")
+            if edit.find(node).is_directory:
+                raise NotPermitted(node, "a directory has one name")
             edit.alter(node)
             edit.attach(parent, name, node)
         return self.attributes(node)
