@@ -86,7 +86,7 @@ def _run(engine: Engine, branch: str, acknowledge: Acknowledge) -> None:
         for path in paths_of(branch, turn):
             _write(working, path, content_of(branch, turn, path))
         if turn % 3 == 0:
-            _write(working, b"synced", content_of(branch, turn, b"synced"), sync=True)
+            _write(working, b"synced%d" % turn, content_of(branch, turn, b"synced"), sync=True)
             acknowledge(f"synced {branch} {turn}")
         committed = engine.commit(branch, _note(branch))
         assert committed is not None
@@ -111,7 +111,6 @@ def _check(root: Path, acknowledged: Sequence[str]) -> list[str]:
         problems = [wrong for line in acknowledged if (wrong := _examine(engine, *line.split())) is not None]
         for commit in {line.split()[1]: line.split()[-1] for line in acknowledged if line.startswith(("commit", "merge"))}.values():
             _read_all(engine.view(CommitId(commit)), ROOT)
-        engine.maintain(_WHEN)
         run_git(root / "store" / "repo.git", "fsck", "--strict", "--full", "--no-dangling")
     except StoreError as error:
         return [f"damaged: {error}"]
@@ -127,9 +126,9 @@ def _examine(engine: Engine, what: str, branch: str, *facts: str) -> str | None:
     except NotFound:
         return f"{what} {branch}: the branch is lost"
     if what == "synced":
-        found = _read(engine.working(branch), b"synced")
-        possible = {content_of(branch, turn, b"synced") for turn in range(int(facts[0]), _TURNS + 1)}
-        return None if found in possible else f"synced {branch} {facts[0]}: the file differs"
+        turn = int(facts[0])
+        found = _read(engine.working(branch), b"synced%d" % turn)
+        return None if found == content_of(branch, turn, b"synced") else f"synced {branch} {turn}: the file differs"
     if what == "fork":
         return None
     commit = CommitId(facts[-1])

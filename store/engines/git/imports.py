@@ -38,7 +38,9 @@ _OPEN_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 @dataclass(frozen=True, slots=True)
 class ImportedTree:
-    """What one directory became: its tree, its size, what was passed over and why, and the pointer blobs that now stand for large files."""
+    """What one directory became: its tree, how many files and symlinks of how many bytes, what was passed over and why, and which
+    blobs are pointers that now stand for large files.
+    """
 
     tree: bytes
     files: int
@@ -104,7 +106,9 @@ class _Walk:
         if why is not None:
             raise HostileTree(path, why)
         if stat.S_ISLNK(found.st_mode):
-            return TreeEntry(SYMLINK, self.pack.add_blob(os.readlink(name, dir_fd=parent)))
+            target = os.readlink(name, dir_fd=parent)
+            self.count(len(target))
+            return TreeEntry(SYMLINK, self.pack.add_blob(target))
         if stat.S_ISDIR(found.st_mode):
             return self.take_subdirectory(parent, name, path, depth)
         if stat.S_ISREG(found.st_mode):
@@ -127,11 +131,15 @@ class _Walk:
             return self.pass_over(path, "it changed while it was read")
         size, oid = self.store_content(descriptor, found.st_size)
         self.note_xattrs(descriptor, path)
+        self.count(size)
+        return TreeEntry(EXECUTABLE if found.st_mode & stat.S_IXUSR else FILE, oid)
+
+    def count(self, size: int) -> None:
+        """Count one more file or symlink."""
         self.files += 1
         self.size += size
         if self.files % REPORT_EVERY == 0:
             self.progress("import", self.files, 0)
-        return TreeEntry(EXECUTABLE if found.st_mode & stat.S_IXUSR else FILE, oid)
 
     def store_content(self, descriptor: int, size: int) -> tuple[int, bytes]:
         """Store what an open file holds and return its length and the identity of the blob that stands for it."""

@@ -75,7 +75,7 @@ def test_files_executables_symlinks_and_empty_directories_come_in(target: Target
         b"outside": b"120000",
         b"\xff\xfe new\nline \xc3\xa9": b"100644",
     }
-    assert (imported.files, imported.size, imported.passed_over) == (4, 20, {})
+    assert (imported.files, imported.size, imported.passed_over) == (6, 39, {})
     assert run_git(target.git_dir, "cat-file", "blob", f"{imported.tree.hex()}:outside") == b"/etc/passwd"
     run_git(target.git_dir, "fsck", "--strict", "--full")
 
