@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,6 +32,8 @@ DEEPEST = 128
 REPORT_EVERY = 500
 """Files between two calls of the progress function."""
 
+Taken = Callable[[bytes], bool]
+
 _OPEN_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _OPEN_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -49,12 +51,15 @@ class ImportedTree:
     pointers: dict[bytes, Pointer]
 
 
-def import_tree(source: Path, pack: PackWriter, large: LargeStore, progress: Progress, *, avoid: Path | None = None) -> ImportedTree:
+def import_tree(
+    source: Path, pack: PackWriter, large: LargeStore, progress: Progress, *, avoid: Path | None = None, taken: Taken = lambda _oid: False
+) -> ImportedTree:
     """Write the content of a directory into `pack` and `large` and return its tree; the directory `avoid` (the store's own) is passed over.
 
+    `taken` tells of a pointer blob that it is an ordinary file in an imported history; a file that would need it is stored whole.
     The caller holds `large.writing`. Raises `ImportFailed` when the source is no readable directory, `HostileTree`.
     """
-    walk = _Walk(pack, large, progress, _identity(avoid) if avoid is not None else None)
+    walk = _Walk(pack, large, progress, _identity(avoid) if avoid is not None else None, taken)
     try:
         with _opened(os.fsencode(source), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, None) as descriptor:
             tree = walk.take_directory(descriptor, b"", 0)
@@ -72,6 +77,7 @@ class _Walk:
     large: LargeStore
     progress: Progress
     avoid: tuple[int, int] | None
+    taken: Taken
     files: int = 0
     size: int = 0
     passed_over: dict[bytes, str] = field(default_factory=dict)
@@ -147,9 +153,12 @@ class _Walk:
             data = _read_up_to(descriptor, size)
             return len(data), self.pack.add_blob(data)
         pointer = self.large.put(descriptor)
-        oid = self.pack.add_blob(encode_pointer(pointer))
-        self.pointers[oid] = pointer
-        return pointer.size, oid
+        blob = make_object(Kind.BLOB, encode_pointer(pointer))
+        if self.taken(blob.oid):
+            return pointer.size, self.pack.add_stream(Kind.BLOB, pointer.size, self.large.stream(pointer))
+        self.pack.add(blob)
+        self.pointers[blob.oid] = pointer
+        return pointer.size, blob.oid
 
     def note_xattrs(self, descriptor: int, path: bytes) -> None:
         """Report extended attributes, which live in working layers only."""

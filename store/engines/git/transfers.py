@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from collections.abc import Mapping
@@ -53,8 +54,8 @@ class Transfers:
         self._upkeep.owned()
         self._check_free(branch)
         with self._large.writing():
-            with PackWriter(self._packs, sync=self._sync) as pack:
-                imported = import_tree(source, pack, self._large, progress, avoid=self._folder)
+            with PackWriter(self._packs, sync=self._sync, workers=os.cpu_count() or 1) as pack:
+                imported = import_tree(source, pack, self._large, progress, avoid=self._folder, taken=self._is_ordinary)
                 commit = compose_commit(imported.tree, (), note)
                 pack.add(commit)
             self._add_branch(branch, commit.oid, note.when, imported.pointers)
@@ -85,6 +86,10 @@ class Transfers:
         with maintainer.packing():
             maintainer.flush()
             return export_history(self._vault, self._git_dir, Outgoing(branch, row.head, snapshots), target, progress, large=large)
+
+    def _is_ordinary(self, oid: bytes) -> bool:
+        """Tell whether a blob is here as a file of its own, whatever it spells."""
+        return self._vault.pointer(oid) is None and self._vault.has(oid)
 
     def _check_free(self, branch: str) -> None:
         check_name(branch)
