@@ -29,7 +29,6 @@ from interfaces.port import ROOT, Access, Attributes, Document, Handle, Workspac
 PIECE = 256 << 10
 _SAFE_CONTENT = {
     "content-type": "application/octet-stream",
-    "x-content-type-options": "nosniff",
     "content-security-policy": "sandbox; default-src 'none'",
     "cache-control": "private, no-cache",
     "accept-ranges": "bytes",

@@ -18,6 +18,7 @@ from nasd.cli.tables import plain, print_changes, print_fields
 from nasd.client import place
 
 _HEAD = ("gate", "state", "required_role", "deadline", "fallback", "asked_by", "answered_by", "comment", "digest")
+_CARD = ("what", "who", "on_behalf_of", "why", "purpose", "files", "deletes", "bytes", "checks", "twins", "on_approve", "on_reject")
 _SEPARATE = ("changes",)
 
 
@@ -26,10 +27,12 @@ def print_card(gate: Mapping[str, Any]) -> None:
     card = gate["card"]
     print_fields(gate, _HEAD)
     print()
-    print_fields(card, [name for name in card if name not in _SEPARATE and card[name] not in (None, "", [], 0)])
+    print_fields(card, _order_card(card))
     if card.get("changes"):
         print("\nchanges:")
         _print_card_changes(card["changes"])
+    if card.get("proposal"):
+        print(f"\nread it whole: nas proposal diff {plain(str(card['proposal']))}")
 
 
 def answer_gate(session: Session, gate: str, verdict: str, *, digest: str | None, yes: bool, comment: str | None) -> Document:
@@ -40,6 +43,19 @@ def answer_gate(session: Session, gate: str, verdict: str, *, digest: str | None
         if not yes:
             _ask(session, shown, verdict)
     return session.client.post(place("/v1/gates/{gate}/" + verdict, gate=gate), {"digest": digest, "comment": comment})
+
+
+def _order_card(card: Mapping[str, Any]) -> list[str]:
+    """Return the members of a card that say something: first what a person judges by, then identities."""
+    names = [*_CARD, *(name for name in card if name not in {*_CARD, *_SEPARATE})]
+    return [name for name in names if card.get(name) not in (None, "", [], 0)]
+
+
+def print_answer(document: Mapping[str, Any]) -> None:
+    """Print what an answer did."""
+    result = document["result"]
+    print_fields(document, ("gate", "state"))
+    print_fields(result, ("decision", "proposal", "commit", "reason"))
 
 
 def _ask(session: Session, shown: Document, verdict: str) -> None:

@@ -87,7 +87,10 @@ class Execution:
         # With --json our standard output is one document; what the command prints is talk then.
         output = _STANDARD_ERROR if self._session.as_json else None
         try:
-            with subprocess.Popen(self._program, cwd=tree, env=self._environment(run, home), stdout=output) as child:
+            with (
+                subprocess.Popen(self._program, cwd=tree, env=self._environment(run, home), stdout=output) as child,
+                _passing_signals_to(child),
+            ):
                 return _wait(child)
         except OSError as error:
             self._session.say(f"{plain(self._program[0])}: {error.strerror}")
@@ -104,13 +107,24 @@ class Execution:
         return kept | {"HOME": str(home)} | ours
 
 
+@contextmanager
+def _passing_signals_to(child: subprocess.Popen[bytes]) -> Iterator[None]:
+    """Let the child end first when we are told to: then there is still somebody to unmount and to end the run."""
+    before = {number: signal.signal(number, lambda received, _: child.send_signal(received)) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, action in before.items():
+            signal.signal(number, action)
+
+
 def _wait(child: subprocess.Popen[bytes]) -> int:
-    """Return the exit code of a child as a shell does; an interrupt, which the terminal sent to the child too, waits for its end."""
+    """Return the exit code of a child as a shell does. An interrupt comes from the terminal, which tells the child as well: wait on."""
     while True:
         try:
             code = child.wait()
         except KeyboardInterrupt:
-            child.send_signal(signal.SIGINT)
+            continue
         else:
             return code if code >= 0 else 128 - code
 

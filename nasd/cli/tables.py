@@ -104,9 +104,16 @@ def _render_line(change: Mapping[str, Any]) -> str:
 
 def _render_patch(change: Mapping[str, Any]) -> str:
     text = change.get("patch")
-    if text is None:
-        return _coloured(_BOLD, plain(f"{change['kind']} {change['path']}")) + " (binary, large, or not readable with this lease)"
-    return "\n".join(_coloured(_colour_of(line), line) for line in plain(text).rstrip("\n").split("\n"))
+    body = "(no text: a directory, binary, large, or not readable with this lease)" if text is None else text
+    lines = plain("\n".join([*_patch_head(change), body])).rstrip("\n").split("\n")
+    return "\n".join(_coloured(_colour_of(line), line) for line in lines)
+
+
+def _patch_head(change: Mapping[str, Any]) -> list[str]:
+    path, origin = change["path"], change.get("origin") or change["path"]
+    renamed = [f"rename from {origin}", f"rename to {path}"] if origin != path else []
+    kinds = {"added": ["new file"], "deleted": ["deleted file"]}
+    return [f"diff --git a/{origin} b/{path}", *kinds.get(change["kind"], []), *renamed]
 
 
 def _colour_of(line: str) -> str:

@@ -77,6 +77,12 @@ def test_a_command_that_fails_is_committed_and_not_proposed(ready: Desk, code: s
     assert "not proposed" in result.out
 
 
+def test_a_command_is_told_first_when_we_are_told_to_end(ready: Desk) -> None:
+    code = "import os, signal, time; os.kill(os.getppid(), signal.SIGTERM); time.sleep(60)"
+    assert ready.nas("run", "exec", "builder", *python(code)).code == 143
+    assert steps(ready)[-2:] == ["mount.remove", "run.end"]
+
+
 def test_a_command_that_is_not_there_ends_the_run(ready: Desk) -> None:
     result = ready.nas("run", "exec", "builder", "--", "/no/such/program")
     assert result.code == 127

@@ -17,7 +17,7 @@ def command(session: Session, gate: str, digest: str | None, yes: bool, comment:
 
     The card is shown first, and the answer counts for exactly that card.
     """
-    from nasd.cli.cards import answer_gate
+    from nasd.cli.cards import answer_gate, print_answer
 
     document = answer_gate(session, gate, "reject", digest=digest, yes=yes, comment=comment)
-    session.show_fields(document, "gate", "state", "result")
+    session.show(document, lambda: print_answer(document))
