@@ -125,11 +125,13 @@ class Database:
             if self._closed:
                 return
             self._closed = True
-        self._sync.close()
-        for connection in (*self._readers, self._writer):
-            connection.close()
-        if self._log is not None:
-            os.close(self._log)
+        try:
+            self._sync.close()
+        finally:
+            for connection in (*self._readers, self._writer):
+                connection.close()
+            if self._log is not None:
+                os.close(self._log)
 
     def _begin(self, durable: bool) -> None:
         if self._closed:
