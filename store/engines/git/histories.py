@@ -25,6 +25,7 @@ import pygit2
 from store import names
 from store.contract import Progress
 from store.engines.git.commands import CommandFailed, run_git
+from store.engines.git.content import disk_errors
 from store.engines.git.large import POINTER_SIZES, parse_pointer
 from store.engines.git.objects import GITLINK, Kind, parse_commit, parse_tree
 from store.engines.git.packs import Sync, sync_folder
@@ -92,7 +93,8 @@ def import_history(source: str, quarantine: Path, packs: Path, progress: Progres
         imported = _survey(repository, progress)
     finally:
         repository.free()
-    _adopt(git_dir / "objects" / "pack", packs, sync)
+    with disk_errors("import"):
+        _adopt(git_dir / "objects" / "pack", packs, sync)
     return imported
 
 

@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Callable, Iterator
@@ -20,6 +21,7 @@ from pathlib import Path
 
 from store import names
 from store.contract import Progress
+from store.engines.git.content import disk_errors
 from store.engines.git.large import LargeStore, Pointer, belongs, encode_pointer
 from store.engines.git.objects import Kind, encode_tree, make_object
 from store.engines.git.packs import PackWriter
@@ -93,7 +95,8 @@ class _Walk:
             if entry is not None:
                 listing[name] = entry
         tree = make_object(Kind.TREE, encode_tree(listing))
-        self.pack.add(tree)
+        with disk_errors("import"):
+            self.pack.add(tree)
         return tree.oid
 
     def take_entry(self, parent: int, name: bytes, path: bytes, depth: int) -> TreeEntry | None:
@@ -114,7 +117,7 @@ class _Walk:
         if stat.S_ISLNK(found.st_mode):
             target = os.readlink(name, dir_fd=parent)
             self.count(len(target))
-            return TreeEntry(SYMLINK, self.pack.add_blob(target))
+            return TreeEntry(SYMLINK, self.store_blob(target))
         if stat.S_ISDIR(found.st_mode):
             return self.take_subdirectory(parent, name, path, depth)
         if stat.S_ISREG(found.st_mode):
@@ -151,18 +154,24 @@ class _Walk:
         """Store what an open file holds and return its length and the identity of the blob that stands for it."""
         if not belongs(descriptor, size):
             data = _read_up_to(descriptor, size)
-            return len(data), self.pack.add_blob(data)
-        pointer = self.large.put(descriptor)
-        blob = make_object(Kind.BLOB, encode_pointer(pointer))
-        if self.taken(blob.oid):
-            return pointer.size, self.pack.add_stream(Kind.BLOB, pointer.size, self.large.stream(pointer))
-        self.pack.add(blob)
+            return len(data), self.store_blob(data)
+        with disk_errors("import"):
+            pointer = self.large.put(descriptor)
+            blob = make_object(Kind.BLOB, encode_pointer(pointer))
+            if self.taken(blob.oid):
+                return pointer.size, self.pack.add_stream(Kind.BLOB, pointer.size, self.large.stream(pointer))
+            self.pack.add(blob)
         self.pointers[blob.oid] = pointer
         return pointer.size, blob.oid
 
+    def store_blob(self, data: bytes) -> bytes:
+        """Store a small content and return its identity. Raises `NoSpace`: what the store's disk refuses is no fault of the source."""
+        with disk_errors("import"):
+            return self.pack.add_blob(data)
+
     def note_xattrs(self, descriptor: int, path: bytes) -> None:
         """Report extended attributes, which live in working layers only."""
-        if any(name.startswith("user.") for name in os.listxattr(descriptor)):
+        if _has_user_xattrs(descriptor):
             self.passed_over[path] = "its extended attributes; the content is in"
 
     def pass_over(self, path: bytes, why: str) -> TreeEntry | None:
@@ -186,6 +195,15 @@ def _read_up_to(descriptor: int, size: int) -> bytes:
         pieces.append(piece)
         wanted -= len(piece)
     return b"".join(pieces)
+
+
+def _has_user_xattrs(descriptor: int) -> bool:
+    try:
+        return any(name.startswith("user.") for name in os.listxattr(descriptor))
+    except OSError as failure:
+        if failure.errno != errno.ENOTSUP:
+            raise
+        return False
 
 
 def _identity(folder: Path) -> tuple[int, int]:

@@ -22,7 +22,7 @@ from store.engines.git.objects import GitObject, Kind
 from store.engines.git.packs import Sync, sync_folder, write_pack
 from store.engines.git.steps import step
 
-_BATCH = 256
+_BATCH = 16
 _HEADER = "# pack-refs with: peeled fully-peeled sorted \n"
 
 

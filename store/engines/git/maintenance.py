@@ -25,6 +25,7 @@ from pathlib import Path
 import apsw
 
 from store.engines.git.commands import run_git
+from store.engines.git.content import disk_errors
 from store.engines.git.database import Database
 from store.engines.git.housekeeping import evict_contents, measure_folder, sweep_upper_files
 from store.engines.git.journal import Journal
@@ -99,8 +100,9 @@ class Maintainer:
             self.flush()
 
     def flush(self) -> int:
-        """Put everything acknowledged so far into packs and refs and return the number of objects moved."""
-        return self._journal.flush()
+        """Put everything acknowledged so far into packs and refs and return the number of objects moved. Raises `NoSpace`."""
+        with disk_errors("flush"):
+            return self._journal.flush()
 
     @contextmanager
     def packing(self) -> Iterator[None]:
@@ -109,7 +111,11 @@ class Maintainer:
             yield
 
     def maintain(self, now: int) -> Reclaimed:
-        """Do everything at once and return what was freed. Raises `StoreError`."""
+        """Do everything at once and return what was freed. Raises `NoSpace`, `StoreError`."""
+        with disk_errors("maintenance"):
+            return self._maintain(now)
+
+    def _maintain(self, now: int) -> Reclaimed:
         before = self._pack_bytes()
         objects = self._repack_all()
         freed = self._collect_large()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
+import subprocess
 import threading
 from pathlib import Path
 
@@ -13,7 +15,7 @@ from store.engines.git.commands import run_git
 from store.engines.git.imports import DEEPEST, ImportedTree, import_tree
 from store.engines.git.large import LargeStore, Pointer, encode_pointer
 from store.engines.git.packs import PackWriter
-from store.errors import HostileTree, ImportFailed
+from store.errors import HostileTree, ImportFailed, NoSpace
 
 
 def quiet(_stage: str, _done: int, _total: int) -> None:
@@ -177,6 +179,35 @@ def test_a_name_swapped_for_a_symlink_during_the_walk_never_leads_outside(target
     packed = target.packed()
     assert b"harmless" in packed
     assert b"TOP SECRET" not in packed
+
+
+@pytest.mark.root
+def test_a_full_disk_fails_the_import_and_skips_no_file(tmp_path: Path, source: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("mounting a small disk needs root")
+    small = tmp_path / "small"
+    small.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m", "none", str(small)], check=True)
+    try:
+        target = Target(small)
+        for name, size in (("ordinary", 5 << 20), ("large", 9 << 20)):
+            (source / name).write_bytes(os.urandom(size))
+            with pytest.raises(NoSpace):
+                target.take(source)
+            (source / name).unlink()
+        assert list((target.git_dir / "objects" / "pack").iterdir()) == []
+    finally:
+        subprocess.run(["umount", str(small)], check=True)
+
+
+def test_files_on_a_system_without_extended_attributes_come_in(target: Target, source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_descriptor: int) -> list[str]:
+        raise OSError(errno.ENOTSUP, "Operation not supported")
+
+    (source / "file").write_bytes(b"content")
+    monkeypatch.setattr(os, "listxattr", refuse)
+    imported = target.take(source)
+    assert (imported.files, imported.passed_over) == (1, {})
 
 
 def test_progress_ends_with_the_whole(target: Target, source: Path) -> None:
