@@ -31,7 +31,7 @@ class Idempotency:
     def run(self, principal: str, key: str, request: Mapping[str, Any], effect: Callable[[], Document]) -> Document:
         """Return the kept answer of an earlier `request` under `key`, or run `effect` and keep its answer.
 
-        Raises `Kind.PRECONDITION` for another request under the key, `Kind.BUSY` while the first attempt has no answer.
+        Raises `Kind.KEY_REUSED` for another request under the key, `Kind.BUSY` while the first attempt has no answer.
         """
         name, digest = _digest([principal, key]), _digest(request)
         try:
@@ -50,7 +50,7 @@ class Idempotency:
     def _kept(self, name: str, key: str, digest: str) -> Document:
         body = self._trust.document(_KIND, name).body
         if body["request"] != digest:
-            raise Fault(Kind.PRECONDITION, f"the key {key} was used for another request", hint="use a fresh key for each request")
+            raise Fault(Kind.KEY_REUSED, f"the key {key} was used for another request", hint="use a fresh key for each request")
         if fault := body.get("fault"):
             raise Fault(Kind(fault["kind"]), fault["message"], hint=fault["hint"], policy=fault["policy"], gate=fault["gate"])
         if body["answer"] is None:

@@ -20,7 +20,7 @@ from typing import Any
 from interfaces.port import Document
 from nasd.cli.failures import DECISIONS, Exit
 from nasd.cli.patience import patience
-from nasd.cli.session import Session
+from nasd.cli.session import Session, require_secret
 from nasd.cli.tables import plain
 from nasd.client import place
 
@@ -56,6 +56,7 @@ class Execution:
         self._session.say(f"{run['run']}: on {run['branch']}")
         document: Document = {name: run[name] for name in ("run", "branch", "lease")}
         try:
+            require_secret(run, run["run"], f"nas run end {run['run']}")
             document |= self._work(run)
         finally:
             self._session.client.post(place("/v1/runs/{run}/end", run=run["run"]))

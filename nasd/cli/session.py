@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from interfaces.faults import Fault, Kind
 from nasd.cli.failures import EXIT_CODES
 
 if TYPE_CHECKING:
@@ -76,6 +77,21 @@ class Session:
     def say(self, text: str) -> None:
         """Tell a person something that is not data."""
         print(text, file=sys.stderr)
+
+
+def require_secret(document: Mapping[str, Any], made: str, undo: str) -> Mapping[str, Any]:
+    """Return a document that has a secret shown once.
+
+    When the connection broke after the daemon had answered, the repeated request gets the answer without its secret. Then this
+    raises `Kind.UNAVAILABLE`, naming what was `made` and how to `undo` it.
+    """
+    if "secret" not in document:
+        raise Fault(
+            Kind.UNAVAILABLE,
+            f"{made} was made, but its secret was lost with the connection",
+            hint=f"take it back with `{undo}`, then repeat",
+        )
+    return document
 
 
 def verb(function: Callable[..., int | None]) -> click.Command:

@@ -43,6 +43,8 @@ class Counter:
     draining: threading.Event = field(default_factory=threading.Event)
     secrets: dict[str, str] = field(default_factory=lambda: {OWNER: "owner"})
     happenings: list[Document] = field(default_factory=list)
+    repeats: bool = False
+    """Answer as to a repeated request: what was shown once is not shown again."""
 
     def __post_init__(self) -> None:
         self.table = all_operations()
@@ -69,7 +71,7 @@ class Counter:
             raise answer
         document = answer(given) if callable(answer) else answer
         jsonschema.validate(document, self.table[operation].response)
-        return document
+        return {name: value for name, value in document.items() if name != "secret"} if self.repeats else document
 
     def operations(self) -> Mapping[str, Document]:
         return {name: operation.document() for name, operation in self.table.items()}
@@ -134,6 +136,7 @@ def desk(shared: tuple[Counter, Path], monkeypatch: pytest.MonkeyPatch, capfd: p
     counter.calls.clear()
     counter.keys.clear()
     counter.happenings = []
+    counter.repeats = False
     counter.secrets = {OWNER: "owner"}
     for name in [name for name in os.environ if name.startswith("NAS_")]:
         monkeypatch.delenv(name)

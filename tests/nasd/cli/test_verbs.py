@@ -107,6 +107,15 @@ def test_a_budget_that_is_none_is_a_usage_error(desk: Desk, budget: str) -> None
     assert desk.asked() == []
 
 
+def test_a_secret_that_was_lost_with_the_connection_is_not_passed_over(desk: Desk) -> None:
+    desk.counter.answers["run.start"] = RUN
+    desk.counter.repeats = True
+    result = desk.nas("run", "start", "builder", "--json")
+    assert (result.code, result.document["code"]) == (1, "unavailable")
+    assert "run-1 was made" in result.document["message"]
+    assert "nas run end run-1" in result.document["hint"]
+
+
 def test_every_effect_carries_a_key_of_its_own(desk: Desk) -> None:
     desk.counter.answers["run.start"] = RUN
     for _ in range(3):

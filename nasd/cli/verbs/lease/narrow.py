@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from nasd.cli.options import read_scope, scope_options
-from nasd.cli.session import Session, verb
+from nasd.cli.session import Session, require_secret, verb
 from nasd.client import place
 
 
@@ -26,4 +26,5 @@ def command(
     Its secret is printed this once. Nothing can be widened.
     """
     document = session.client.post(place("/v1/leases/{lease}/narrow", lease=lease), read_scope(paths, actions, ttl, purpose, budgets))
+    require_secret(document, document["lease"], f"nas lease revoke {document['lease']}")
     session.show_fields(document, "lease", "parent", "run", "paths", "actions", "expires", "secret")

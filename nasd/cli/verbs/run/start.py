@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from nasd.cli.options import read_scope, scope_options
-from nasd.cli.session import Session, verb
+from nasd.cli.session import Session, require_secret, verb
 
 
 @verb
@@ -28,4 +28,6 @@ def command(
     becomes a gate (exit code 4); repeat it with --gate once it is approved.
     """
     body = {"role": role, "gate": gate, **read_scope(paths, actions, ttl, purpose, budgets)}
-    session.show_fields(session.client.post("/v1/runs", body), "run", "branch", "lease", "paths", "actions", "expires", "secret")
+    document = session.client.post("/v1/runs", body)
+    require_secret(document, document["run"], f"nas run end {document['run']}")
+    session.show_fields(document, "run", "branch", "lease", "paths", "actions", "expires", "secret")

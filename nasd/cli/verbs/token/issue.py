@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from nasd.cli.session import Session, verb
+from nasd.cli.session import Session, require_secret, verb
 
 
 @verb
@@ -14,4 +14,5 @@ from nasd.cli.session import Session, verb
 def command(session: Session, principal: str, label: str | None, ttl: str | None) -> None:
     """Issue a token. Its secret is printed this once."""
     document = session.client.post("/v1/tokens", {"principal": principal, "label": label, "ttl": ttl})
+    require_secret(document, document["token"], f"nas token revoke {document['token']}")
     session.show_fields(document, "token", "principal", "label", "expires", "secret")
