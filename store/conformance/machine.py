@@ -13,6 +13,7 @@ import itertools
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TypeVar, cast
 
@@ -27,6 +28,8 @@ from store.conformance.bench import (
     find,
     make_note,
     move,
+    put_file,
+    remove,
     same,
     see_change,
     see_tree,
@@ -39,18 +42,15 @@ from store.model import ROOT, AttributeChange, Capability, CommitId, EntryKind
 from store.trees import join_path, split_path
 
 _NAMES = (b"a", b"b", b"c", b"A", "\u00e9".encode(), "e\u0301".encode(), b"\xff", b".git", b"git~1", b"x y\n")
-_BRANCHES = ("main", "agent/r1", "agent/r2", "agent")
+_BRANCHES = ("main", "agent/r1", "agent/r2", "agent/r3", "agent/r4")
+_TAKEN = ("agent", "main/x", "agent/r1")
 _PARTS = (b"1", b"2", b"3")
 
 _names = st.sampled_from(_NAMES)
-_contents = st.tuples(*[st.sampled_from(_PARTS)] * 3).map(lambda parts: b"%s\n-\n-\n%s\n-\n-\n%s\n" % parts) | st.sampled_from(
-    [
-        b"",
-        b"\0binary",
-        b"no newline",
-        b"\0" * 70_000,
-    ]
-)
+_TEXT = b"%s\n-\n-\n%s\n-\n-\n%s\n"
+_FIRST_FILES = (b"a/a", b"a/b/c", b"a/b/x y\n", b"b", b"c")
+_texts = st.tuples(*[st.sampled_from(_PARTS)] * 3).map(lambda parts: _TEXT % parts)
+_contents = _texts | st.sampled_from([b"", b"\0binary", b"no newline", b"\0" * 70_000])
 _T = TypeVar("_T")
 
 
@@ -115,7 +115,7 @@ class StoreMachine(RuleBasedStateMachine):
         """Choose a path of the current branch, sometimes one that is not there."""
         tree = self.reference.working(self.current)
         paths = sorted(path for path, seen in see_tree(tree).items() if not kinds or seen.kind in kinds)
-        return draw.draw(st.sampled_from([*paths, b"missing"]) if paths else st.just(b"missing"))
+        return draw.draw(st.sampled_from([*paths * 4, b"missing"]))
 
     def pick_directory(self, draw: st.DataObject) -> bytes:
         """Choose a directory of the current branch."""
@@ -132,8 +132,11 @@ class StoreMachine(RuleBasedStateMachine):
 
     @initialize()
     def start(self) -> None:
-        """Begin with an empty main branch."""
+        """Begin with a commit of a few files and directories."""
         self.create_branch("main", None)
+        for path in _FIRST_FILES:
+            self.work(partial(put_file, path=path, content=_TEXT % (b"1", b"1", b"1")))
+        self.commit()
 
     @rule(draw=st.data(), name=_names, mode=st.sampled_from([0o644, 0o755]), content=_contents)
     def create(self, draw: st.DataObject, name: bytes, mode: int, content: bytes) -> None:
@@ -261,6 +264,37 @@ class StoreMachine(RuleBasedStateMachine):
 
     # commits, branches, merges
 
+    def edit(self, draw: st.DataObject) -> None:
+        """Do one thing to what is there."""
+        path, other, name, content = self.pick(draw), self.pick(draw), draw.draw(_names), draw.draw(_texts)
+        directory = self.pick_directory(draw)
+        edits: list[Callable[[Working], object]] = [
+            lambda working: write_node(working, find(working, path).node, content),
+            lambda working: write_node(working, find(working, other).node, content),
+            lambda working: move(working, path, join_path(directory, name)),
+            lambda working: move(working, path, other),
+            lambda working: move(working, path, other, exchange=True),
+            lambda working: remove(working, path),
+            lambda working: put_file(working, join_path(directory, name), content),
+        ]
+        self.work(draw.draw(st.sampled_from(edits)))
+
+    @precondition(lambda self: len(self.layers) < len(_BRANCHES))
+    @rule(draw=st.data(), here=st.integers(0, 3), there=st.integers(1, 3))
+    def diverge(self, draw: st.DataObject, here: int, there: int) -> None:
+        """Work on two branches that grow from one commit, and merge one into the other."""
+        self.commit()
+        target = self.current
+        at = _Pair(self.tried.branch(target).head, self.reference.branch(target).head)
+        self.create_branch(next(name for name in _BRANCHES if name not in self.layers), at)
+        source = self.current
+        for branch, edits in ((source, there), (target, here)):
+            self.current = branch
+            for _ in range(edits):
+                self.edit(draw)
+            self.commit()
+        self.merge_commit(_Pair(self.tried.branch(source).head, self.reference.branch(source).head))
+
     @rule()
     def commit(self) -> None:
         """Commit the current branch."""
@@ -286,7 +320,7 @@ class StoreMachine(RuleBasedStateMachine):
         changes = [[see_change(change) for change in engine.diff(parent, commit)] for parent in facts.parents]
         return facts.note, len(facts.parents), tree, changes, [each.note for each in engine.log(commit)]
 
-    @rule(name=st.sampled_from(_BRANCHES), draw=st.data())
+    @rule(name=st.sampled_from([*_BRANCHES, *_TAKEN]), draw=st.data())
     def fork(self, name: str, draw: st.DataObject) -> None:
         """Make a branch at a commit and work there."""
         if self.commits:
@@ -313,7 +347,10 @@ class StoreMachine(RuleBasedStateMachine):
     @rule(draw=st.data())
     def merge(self, draw: st.DataObject) -> None:
         """Merge a commit into the current branch."""
-        source = draw.draw(st.sampled_from(self.commits[-6:]))
+        self.merge_commit(draw.draw(st.sampled_from(self.commits[-6:])))
+
+    def merge_commit(self, source: _Pair) -> None:
+        """Merge in both engines and compare what came of it."""
         heads = _Pair(self.tried.branch(self.current).head, self.reference.branch(self.current).head)
         if len(self.reference.history.merge_bases(heads.reference, source.reference)) > 1:
             return
