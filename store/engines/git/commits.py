@@ -245,12 +245,19 @@ def list_twins(read: ReadTree, before: bytes | None, after: bytes) -> list[tuple
         if old == new:
             continue
         listing, earlier = read(new), EMPTY if old is None else read(old)
-        found += [tuple(join_path(path, name) for name in group) for group in find_twins(listing)]
+        if _may_hold_twins(listing):
+            found += [tuple(join_path(path, name) for name in group) for group in find_twins(listing)]
         for name, entry in listing.items():
             if entry.mode == DIRECTORY:
                 was = earlier.get(name)
                 pending.append((join_path(path, name), was.content if was is not None and was.mode == DIRECTORY else None, entry.content))
     return found
+
+
+def _may_hold_twins(listing: Listing) -> bool:
+    """Tell at the cost of one pass whether it is worth to look for twins."""
+    names = b"\0".join(listing)
+    return not names.isascii() or len(set(names.lower().split(b"\0"))) < len(listing)
 
 
 def _write_settled(connection: apsw.Connection, branch: int, frozen: Frozen, version: Version) -> None:

@@ -4,7 +4,7 @@
    can be handed out. It is only a cache: nothing in it is synced, and after a restart of the machine the owner drops all of it.
 2. An upper file belongs to one node of one branch and is changed in place. It never shares bytes that anyone else can change.
 3. Content is streamed; copies are the kernel's where it can (reflinks, holes kept).
-4. Failures of the disk are the store's errors: full is `NoSpace`, everything else `StoreError`.
+4. Failures of the disk are the store's errors: full is `NoSpace`, too big is `TooLarge`, all else `StoreError`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from store.contract import Content
 from store.engines.git.database import Sync
 from store.engines.git.steps import step
 from store.engines.git.vault import Vault
-from store.errors import NoSpace, NotFound, StoreError
+from store.errors import NoSpace, NotFound, StoreError, TooLarge
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _COPY = 1 << 24
@@ -38,6 +38,8 @@ def disk_errors(subject: object) -> Iterator[None]:
     except OSError as failure:
         if failure.errno in _FULL:
             raise NoSpace(subject, "the disk below the store is full") from failure
+        if failure.errno == errno.EFBIG:
+            raise TooLarge(subject, "the file system below the store holds no file of that size") from failure
         raise StoreError(subject, os.strerror(failure.errno or 0)) from failure
 
 

@@ -73,7 +73,7 @@ class GitEngine:
         recovered: Sequence[str],
     ) -> None:
         """Take the parts over."""
-        self.recovered = list(recovered)
+        self._recovered = tuple(recovered)
         self._database = database
         self._vault = vault
         self._cache = cache
@@ -281,6 +281,10 @@ class GitEngine:
     def size(self, name: str) -> int:
         """Return the bytes on disk that deleting the branch would free at least."""
         return self._layers.disk_bytes(self._branches.find(name).id)
+
+    def recovered(self) -> Sequence[str]:
+        """Return a sentence for each thing the opening had to put right after a crash."""
+        return self._recovered
 
     def maintain(self, now: int) -> Reclaimed:
         """Pack, repack and tidy at once; the owner's work. Safe at any time, also twice."""

@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import NamedTuple, TypeVar
 
 from store.engines.git.caches import RecentMap
@@ -26,6 +27,8 @@ Place = tuple[NodeId, bytes]
 Item = TypeVar("Item")
 
 _KEPT_ROWS = 100_000
+
+_versionable = lru_cache(1 << 16)(versionable)
 
 
 class NameRow(NamedTuple):
@@ -224,7 +227,7 @@ class Rows:
         _mark(self.hidden, place, not entry.node)
         _mark(self.moved, place, entry.origin is not None)
         _mark(self.dirty_names, place, entry.dirty == DIRTY)
-        _mark(self._odd_names, place, bool(entry.node) and not versionable(name, symlink=True))
+        _mark(self._odd_names, place, bool(entry.node) and not _versionable(name, symlink=True))
 
     def _apply_node(self, row: NodeRow) -> None:
         if row.kind == GONE:
@@ -271,7 +274,7 @@ class Reach:
 
 def is_versioned(name: bytes, row: NodeRow) -> bool:
     """Tell whether commits hold a node of this kind under this name."""
-    return row.kind <= 3 and versionable(name, symlink=row.is_symlink)
+    return row.kind <= 3 and _versionable(name, symlink=row.is_symlink)
 
 
 def _mark(marks: set[Item], item: Item, marked: bool) -> None:

@@ -159,7 +159,9 @@ class Vault:
             return Side(EntryKind.DIRECTORY, False, content)
         kind = EntryKind.SYMLINK if entry.mode == SYMLINK else EntryKind.FILE
         size = sizes.get(entry.content)
-        return Side(kind, entry.mode == EXECUTABLE, content, self.size(entry.content) if size is None else size)
+        if size is None:
+            size = self._stored_size(entry.content) if kind is EntryKind.SYMLINK else self.size(entry.content)
+        return Side(kind, entry.mode == EXECUTABLE, content, size)
 
     def find_commits(self, prefix: str) -> set[CommitId]:
         """Return the commits whose id starts with a prefix of hexadecimal digits, as far as that is unique within the packs."""
