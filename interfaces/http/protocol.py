@@ -2,7 +2,8 @@
 
 1. A request line with its headers has `Limits.header_bytes` at most and `Limits.header_seconds` from the first byte it may have;
    a connection that takes more is ended. Without this a client could hold memory and connections by never finishing.
-2. Runs on the event loop only.
+2. A client that takes nothing of its answer for `Limits.idle_seconds` is cut off, so that it cannot keep files open by not reading.
+3. Runs on the event loop only.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ class LimitedProtocol(HttpToolsProtocol):
     _head = 0
     _in_head = True
     _deadline: asyncio.TimerHandle | None = None
+    _stalled: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start the clock of the first request."""
@@ -62,15 +64,31 @@ class LimitedProtocol(HttpToolsProtocol):
         super().on_message_complete()
         self._in_head = True
 
+    def pause_writing(self) -> None:
+        """Start the clock of a client that takes nothing."""
+        super().pause_writing()
+        self._stalled = self.loop.call_later(self.limits.idle_seconds, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """Stop it: the client takes again."""
+        super().resume_writing()
+        self._stop_stall_clock()
+
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop the clock."""
+        """Stop every clock."""
         self._stop_clock()
+        self._stop_stall_clock()
         super().connection_lost(exc)
 
     def _stop_clock(self) -> None:
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
+
+    def _stop_stall_clock(self) -> None:
+        if self._stalled is not None:
+            self._stalled.cancel()
+            self._stalled = None
 
     def _end(self, answer: bytes) -> None:
         self._stop_clock()

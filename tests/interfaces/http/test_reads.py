@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import socket
+import time
 
 from tests.interfaces.http.conftest import Site
 
@@ -35,6 +37,17 @@ def test_a_long_file_streams_byte_for_byte_and_is_closed(site: Site) -> None:
     site.ask("GET", f"{FILES}?list")
     assert site.room.workspaces[0].closed == 1
     assert all(handle.descriptor == -1 for handle in site.room.workspaces[0].opened)
+
+
+def test_a_client_that_stops_reading_is_cut_off_and_the_file_closed(site: Site) -> None:
+    put(site, b"big", b"x" * (32 << 20))
+    with socket.socket() as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.connect(("127.0.0.1", site.server.port))
+        connection.sendall(site.head("GET", f"{FILES}/big"))
+        while not site.room.workspaces or not site.room.workspaces[0].closed:
+            time.sleep(0.01)
+    assert site.room.workspaces[0].opened[0].descriptor == -1
 
 
 def test_ranges_are_answered_as_the_standard_says(site: Site) -> None:
