@@ -36,9 +36,13 @@ class Session:
     @functools.cached_property
     def settings(self) -> Settings:
         """Return the settings in force. Raises `nasd.errors.Misconfigured`."""
+        return self.settings_with()
+
+    def settings_with(self, **flags: Any) -> Settings:
+        """Return the settings with further flags of the command line (None: not given)."""
         from nasd.config import read_settings
 
-        return read_settings(os.environ, {"home": self._home})
+        return read_settings(os.environ, {"home": self._home, **flags})
 
     @functools.cached_property
     def client(self) -> Client:

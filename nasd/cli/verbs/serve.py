@@ -9,7 +9,8 @@ from nasd.cli.session import Session, verb
 
 @verb
 @click.option("--background", is_flag=True, help="Return once the daemon answers; it stays.")
-def command(session: Session, background: bool) -> None:
+@click.option("--listen", metavar="HOST:PORT", help="The loopback address of the API; port 0 takes a free one.")
+def command(session: Session, background: bool, listen: str | None) -> None:
     """Run the daemon.
 
     It serves the HTTP API on loopback and on a Unix socket, keeps mounts alive and does the jobs. One daemon for each data
@@ -17,5 +18,5 @@ def command(session: Session, background: bool) -> None:
     """
     from nasd.daemon import serve
 
-    document = serve(session.settings, background=background)
+    document = serve(session.settings_with(listen=listen), background=background)
     session.show(document, lambda: session.say("serving" if background else "stopped"))
