@@ -45,10 +45,11 @@ class Journal:
         self._turn = threading.Lock()
         self._published: str | None = None
 
-    def waiting(self) -> tuple[int, int]:
-        """Return how many objects wait in the journal, and their bytes."""
-        row = self._database.select_one("SELECT count(*), coalesce(sum(length(data)), 0) FROM object")
-        return (0, 0) if row is None else (int(row[0]), int(row[1]))
+    def waiting(self) -> int | None:
+        """Return the bytes that wait in the journal; None when nothing waits and every head is published."""
+        (objects, size), *_ = self._database.select("SELECT count(*), coalesce(sum(length(data)), 0) FROM object")
+        heads = self._database.select_one("SELECT 1 FROM branch WHERE published_head IS NOT head LIMIT 1")
+        return None if objects == 0 and heads is None else int(size)
 
     def flush(self) -> int:
         """Put everything acknowledged so far into packs and refs, durably, and return the number of objects moved."""

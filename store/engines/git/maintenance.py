@@ -132,8 +132,8 @@ class Maintainer:
                 _LOG.exception("maintenance failed; it is tried again")
 
     def _take_turn(self, now: float) -> None:
-        waiting, size = self._journal.waiting()
-        if waiting and (size >= self._pace.flush_bytes or now - self._flushed >= self._pace.flush_after):
+        size = self._journal.waiting()
+        if size is not None and (size >= self._pace.flush_bytes or now - self._flushed >= self._pace.flush_after):
             self.flush()
             self._database.checkpoint()
             self._flushed = now

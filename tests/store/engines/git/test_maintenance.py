@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
-import textwrap
 import threading
 import time
-from collections.abc import Iterator
+import traceback
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -140,31 +138,9 @@ def test_a_head_is_published_only_with_its_objects_in_packs(store: Store) -> Non
 
 @pytest.mark.parametrize("effect", ["flush", "maintain"])
 def test_a_death_at_any_step_loses_nothing(tmp_path: Path, effect: str) -> None:
-    script = textwrap.dedent(
-        """
-        import os, sys
-        from pathlib import Path
-        from store.engines.git import steps
-        from tests.store.engines.git.test_maintenance import Store
-        store = Store(Path(sys.argv[1]))
-        maintainer = store.maintainer()
-        maintainer.recover()
-        store.commit("main", sys.argv[3].encode())
-        store.commit("main", sys.argv[3].encode() + b"!", packed=True)
-        left = int(sys.argv[3])
-        def die(name):
-            global left
-            left -= 1
-            if left < 0:
-                os._exit(17)
-        steps.watch_steps(die)
-        maintainer.maintain(2_000_000_000) if sys.argv[2] == "maintain" else maintainer.flush()
-        steps.watch_steps(None)
-        """
-    )
     for point in range(60):
-        done = subprocess.run([sys.executable, "-c", script, str(tmp_path), effect, str(point)], check=False, cwd=Path(__file__).parents[4])
-        assert done.returncode in (0, 17)
+        code = in_a_child(lambda: commit_and_die(tmp_path, effect, point))
+        assert code in (0, DIED)
         store = Store(tmp_path)
         head = store.database.select("SELECT head FROM branch")[0][0].hex()
         store.maintainer().recover()
@@ -173,10 +149,42 @@ def test_a_death_at_any_step_loses_nothing(tmp_path: Path, effect: str) -> None:
         store.check()
         assert not list(store.packs.glob("tmp_*"))
         store.database.close()
-        if done.returncode == 0:
+        if code == 0:
             break
-    assert done.returncode == 0
+    assert code == 0
     assert point > 8
+
+
+DIED = 17
+
+
+def commit_and_die(folder: Path, effect: str, steps_left: int) -> None:
+    """Make two commits and maintain them; the process ends at the step after `steps_left` others."""
+    store = Store(folder)
+    maintainer = store.maintainer()
+    store.commit("main", b"%d" % steps_left)
+    store.commit("main", b"%d!" % steps_left, packed=True)
+    left = iter(range(steps_left))
+
+    def die(_name: str) -> None:
+        if next(left, None) is None:
+            os._exit(DIED)
+
+    steps.watch_steps(die)
+    maintainer.maintain(2_000_000_000) if effect == "maintain" else maintainer.flush()
+
+
+def in_a_child(work: Callable[[], None]) -> int:
+    """Run `work` in a child process and return its exit code: 0 when it came to its end."""
+    child = os.fork()
+    if child == 0:
+        try:
+            work()
+            os._exit(0)
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 def test_commits_of_others_survive_a_full_repack_that_runs_meanwhile(store: Store) -> None:
@@ -232,6 +240,20 @@ def test_small_packs_are_gathered_and_keep_unreachable_objects(store: Store) -> 
         maintainer._take_turn(time.time())
     assert store.count_packs() <= 7
     assert run_git(store.git_dir, "cat-file", "blob", orphan.oid.hex()) == orphan.data
+    store.check()
+
+
+def test_commits_that_were_packed_at_once_are_published_and_their_packs_gathered(store: Store) -> None:
+    maintainer = store.maintainer(Pace(flush_after=0, packs=5))
+    for at in range(12):
+        head = store.commit("main", b"%d" % at, packed=True)
+        with store.database.transaction() as rows:
+            stored = rows.execute("SELECT oid, kind, data FROM object").fetchall()
+            rows.execute("DELETE FROM object")
+        write_pack(store.packs, [GitObject(oid, Kind(kind), data) for oid, kind, data in stored])
+        maintainer._take_turn(time.time())
+        assert store.heads()["main"] == head
+    assert store.count_packs() <= 7
     store.check()
 
 
