@@ -27,7 +27,7 @@ from store.conformance.bench import (
     see_tree,
     write_node,
 )
-from store.errors import Exists, NotFound, NotPermitted, TooLarge, Unsupported
+from store.errors import Exists, ImportFailed, NotFound, NotPermitted, TooLarge, Unsupported
 from store.model import ROOT, AttributeChange, Capability
 
 SPARSE_SIZE = 1 << 24
@@ -199,6 +199,9 @@ def directories_in_and_out(bench: Bench) -> None:
             bench.engine.export_directory(report.commit, target, _silent)
         with refused(Exists):
             bench.engine.import_directory(source, "main", bench.note(), _silent)
+        with refused(ImportFailed):
+            bench.engine.import_directory(source / "missing", "other", bench.note(), _silent)
+        same([branch.name for branch in bench.engine.branches()], ["main"], "branches after refusals")
 
 
 CHECKS: tuple[Check, ...] = (
