@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from interfaces.faults import Fault, Kind
+from interfaces.fuse.mountpoint import check_mountpoint, recover_mountpoint
 from interfaces.fuse.options import Options
 from interfaces.fuse.serve import serve
 from interfaces.port import Document
@@ -47,6 +48,9 @@ def main() -> int:
 
 
 def _serve(spec: dict[str, Any], report: int) -> None:
+    mountpoint = Path(spec["mountpoint"])
+    recover_mountpoint(mountpoint)
+    check_mountpoint(mountpoint, [Path(spec["home"])])
     appliance = open_appliance(Settings(home=Path(spec["home"])), "gateway")
     identity = identity_of(appliance, principal=spec["principal"], lease=spec["lease"])
     workspace = open_workspace(appliance, identity, spec["branch"], _no_commit)
@@ -55,7 +59,7 @@ def _serve(spec: dict[str, Any], report: int) -> None:
     flusher = threading.Thread(target=_flush_often, args=(workspace, stop), name="flush", daemon=True)
     flusher.start()
     try:
-        serve(workspace, Path(spec["mountpoint"]), options, lambda: _report(report, {"ready": True}))
+        serve(workspace, mountpoint, options, lambda: _report(report, {"ready": True}))
     finally:
         stop.set()
         flusher.join()

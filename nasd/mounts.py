@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from interfaces.faults import Fault, Kind
+from interfaces.fuse.mountpoint import recover_mountpoint
 from interfaces.port import Document
 from nasd.durations import render_time
 from nasd.ids import make_id
@@ -98,6 +99,7 @@ class Mounts:
                 self._keep(current)
                 self._watch(current)
                 raise Fault(Kind.BUSY, f"{current.mountpoint} is still in use", hint="close what has files open there, then repeat")
+        recover_mountpoint(Path(current.mountpoint))
         return {"mount": current.mount, "mountpoint": current.mountpoint, "state": "unmounted"}
 
     def remove_run(self, run: str) -> None:

@@ -4,7 +4,7 @@
 2. The decision is taken anew at every step; a merge happens only when the decision of that moment allows it, with the gate
    as one of its facts. The intent of a merge is durable before the target moves, and the merge commit names the proposal:
    that is how a restart knows whether it happened.
-3. Merges of one daemon run one after another; the store's compare-and-set guards against everyone else.
+3. Proposals of one daemon are settled one after another; the store's compare-and-set guards against everyone else.
 4. A conflict or a refusal leaves both sides as they are and says which paths.
 """
 
@@ -35,7 +35,7 @@ from store.names import find_twins
 from trust.errors import Unknown
 from trust.gates import card_digest
 from trust.model import Action, Decision, Effect, Gate, GateId, GateState, Identity, PrincipalName
-from trust.policy import CompiledPolicy, compile_policy, decide
+from trust.policy import CompiledPolicy, check_policy, decide
 
 _KIND = "proposal"
 _MERGE_ATTEMPTS = 8
@@ -51,7 +51,7 @@ class Proposals:
         self._trust = appliance.trust
         self._runs = runs
         self._policy_changed = policy_changed
-        self._merging = threading.Lock()
+        self._settling = threading.Lock()
 
     # -- finding --------------------------------------------------------------------------------------------------
 
@@ -131,24 +131,33 @@ class Proposals:
 
     def _settle(self, run: Run, proposal: Proposal, identity: Identity | None, gate: Gate | None) -> Proposal:
         """Weigh and act until the proposal has an outcome; the target may move in between, then it is weighed again."""
-        for _ in range(_MERGE_ATTEMPTS):
-            weighed = self._weigh(run, proposal, gate)
-            if weighed.conflicts:
-                return self._close(
-                    proposal, "conflict", _conflict_reason(weighed), conflicts=tuple(view_conflict(c) for c in weighed.conflicts)
-                )
-            if gate is not None and card_digest(weighed.card) != gate.digest:
-                return self._close(proposal, "stale", "what the gate showed is not what would be merged now: propose again")
-            if weighed.decision.effect is Effect.GATE:
-                return self._ask(run, proposal, weighed)
-            policy = f"{weighed.decision.rule} ({weighed.decision.position})"
-            if weighed.decision.effect is Effect.DENY:
-                return self._close(proposal, "refused", weighed.decision.reason, policy=policy)
-            try:
-                return self._merge(run, replace(proposal, reason=weighed.decision.reason, policy=policy), weighed, identity, gate)
-            except Moved:
-                continue
-        return self._close(proposal, "conflict", f"{proposal.target} kept moving; propose again")
+        with self._settling:
+            for _ in range(_MERGE_ATTEMPTS):
+                if self._branch_moved(run, proposal):
+                    return self._close(proposal, "stale", f"{run.branch} moved after the decision: propose again")
+                weighed = self._weigh(run, proposal, gate)
+                try:
+                    return self._act(run, proposal, weighed, identity, gate)
+                except Moved:
+                    continue
+            return self._close(proposal, "conflict", f"{proposal.target} kept moving: propose again")
+
+    def _act(self, run: Run, proposal: Proposal, weighed: Weighed, identity: Identity | None, gate: Gate | None) -> Proposal:
+        """Do what was weighed. Raises `Moved` when the target moved meanwhile; then nothing happened."""
+        if weighed.conflicts:
+            conflicts = tuple(view_conflict(conflict) for conflict in weighed.conflicts)
+            return self._close(proposal, "conflict", _conflict_reason(weighed), conflicts=conflicts)
+        if trouble := self._policy_trouble(proposal, weighed.changes):
+            return self._close(proposal, "refused", trouble)
+        if gate is not None and card_digest(weighed.card) != gate.digest:
+            return self._close(proposal, "stale", "what the gate showed is not what would be merged now: propose again")
+        if weighed.decision.effect is Effect.GATE:
+            return self._ask(run, proposal, weighed)
+        policy = f"{weighed.decision.rule} ({weighed.decision.position})"
+        if weighed.decision.effect is Effect.DENY:
+            return self._close(proposal, "refused", weighed.decision.reason, policy=policy)
+        decided = replace(proposal, reason=weighed.decision.reason, policy=policy)
+        return self._merge(run, decided, weighed, identity, gate)
 
     def _weigh(self, run: Run, proposal: Proposal, gate: Gate | None) -> Weighed:
         target = self._engine.branch(proposal.target).head
@@ -187,16 +196,13 @@ class Proposals:
     def _merge(self, run: Run, proposal: Proposal, weighed: Weighed, identity: Identity | None, gate: Gate | None) -> Proposal:
         body = _brief(proposal) | {"expected": weighed.target_head, "policy": proposal.policy, "gate": gate.id if gate else ""}
         note = Note(_merge_message(proposal), replace(run.provenance, proposal=proposal.proposal), self._appliance.now())
-        with self._merging:
-            self._require_still(run, proposal)
-            self._check_policy(proposal, weighed.changes)
-            with recorded(self._trust, self._appliance.clock, "merge", identity, body) as outcome:
-                self._use(gate, proposal)
-                merged = self._engine.merge(proposal.target, weighed.target_head, CommitId(proposal.head), note)
-                if merged.commit is None:
-                    raise Moved(proposal.target, "the target changed while the merge was weighed")
-                proposal = self._save(replace(proposal, state="merged", commit=merged.commit, decided=self._appliance.now()))
-                outcome["commit"] = merged.commit
+        with recorded(self._trust, self._appliance.clock, "merge", identity, body) as outcome:
+            self._use(gate, proposal)
+            merged = self._engine.merge(proposal.target, weighed.target_head, CommitId(proposal.head), note)
+            if merged.commit is None:
+                raise Moved(proposal.target, "the target changed while the merge was weighed")
+            proposal = self._save(replace(proposal, state="merged", commit=merged.commit, decided=self._appliance.now()))
+            outcome["commit"] = merged.commit
         self._policy_changed(merged.commit)
         return proposal
 
@@ -207,16 +213,16 @@ class Proposals:
                 self._trust.consume_gate(gate.id, gate.digest, self._appliance.now())
             self._save(replace(proposal, state="merging"))
 
-    def _require_still(self, run: Run, proposal: Proposal) -> None:
-        if self._engine.branch(run.branch).head != proposal.head:
-            raise Fault(
-                Kind.CONFLICT, f"{run.branch} moved after the decision", hint="propose again: what was judged is not what is there now"
-            )
-
-    def _check_policy(self, proposal: Proposal, changes: Sequence[Change]) -> None:
-        """Refuse a merge that would leave the target without a policy that compiles."""
-        if any(POLICY_PATH in (change.path, change.origin) for change in changes):
-            compile_policy(read_policy(self._engine.view(CommitId(proposal.head))), render_path(POLICY_PATH))
+    def _policy_trouble(self, proposal: Proposal, changes: Sequence[Change]) -> str:
+        """Return why the policy the proposal brings cannot be one, empty when it can or brings none."""
+        if not any(POLICY_PATH in (change.path, change.origin) for change in changes):
+            return ""
+        try:
+            text = read_policy(self._engine.view(CommitId(proposal.head)))
+        except Fault as fault:
+            return fault.message
+        findings = check_policy(text, render_path(POLICY_PATH))
+        return f"the policy in it does not compile: {findings[0]}" if findings else ""
 
     # -- gates ----------------------------------------------------------------------------------------------------
 
@@ -239,10 +245,7 @@ class Proposals:
         return self._resume(proposal, None, gate)
 
     def _resume(self, proposal: Proposal, identity: Identity | None, gate: Gate | None) -> Proposal:
-        run = self._runs.find(proposal.run)
-        if self._branch_moved(run, proposal):
-            return self._close(proposal, "stale", f"{run.branch} moved after the decision: propose again")
-        return self._settle(run, proposal, identity, gate)
+        return self._settle(self._runs.find(proposal.run), proposal, identity, gate)
 
     def withdraw(self, proposal: Proposal, identity: Identity, comment: str) -> Document:
         """Take back a proposal that still waits. Raises `Kind.CONFLICT` when it no longer does."""

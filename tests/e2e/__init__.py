@@ -1,0 +1,1 @@
+"""The installed program, driven as a person would."""
