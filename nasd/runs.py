@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -115,6 +116,7 @@ class Runs:
         self._appliance = appliance
         self._engine = appliance.engine
         self._trust = appliance.trust
+        self._naming = threading.Lock()
         self._active = {run.run: run for run in self.all() if run.state == "active"}
 
     # -- finding --------------------------------------------------------------------------------------------------
@@ -189,16 +191,20 @@ class Runs:
 
     def _role(self, identity: Identity, role: str) -> Principal:
         """Return the principal of a role; an owner's first run of a new role makes it known."""
-        try:
-            principal = self._trust.principal(role)
-        except Unknown:
-            if "owner" not in identity.roles:
-                raise Fault(Kind.NOT_FOUND, f"{role}: no such principal", hint="the owner adds it with `nas principal add`") from None
-            with recorded(self._trust, self._appliance.clock, "principal.add", identity, {"principal": role, "kind": "agent"}):
-                return self._trust.add_principal(role, PrincipalKind.AGENT, self._appliance.now())
+        with self._naming:
+            try:
+                principal = self._trust.principal(role)
+            except Unknown:
+                principal = self._name(identity, role)
         if principal.disabled:
-            raise Fault(Kind.DENIED, f"{role} is disabled", hint="enable another role, or ask the owner")
+            raise Fault(Kind.DENIED, f"{role} is disabled", hint="use another role, or ask the owner")
         return principal
+
+    def _name(self, identity: Identity, role: str) -> Principal:
+        if "owner" not in identity.roles:
+            raise Fault(Kind.NOT_FOUND, f"{role}: no such principal", hint="the owner adds it with `nas principal add`") from None
+        with recorded(self._trust, self._appliance.clock, "principal.add", identity, {"principal": role, "kind": "agent"}):
+            return self._trust.add_principal(role, PrincipalKind.AGENT, self._appliance.now())
 
     def _permitted(self, identity: Identity, principal: Principal, request: Request, now: int) -> tuple[Request, Gate | None]:
         """Return the request with what it left open filled in, and the gate that allowed it, when one did.

@@ -155,14 +155,19 @@ def test_touching_the_policy_asks_and_an_approved_policy_counts_from_then_on(hou
     assert house.read_main("README.md") == b"hello\n"
 
 
-def test_a_policy_that_does_not_compile_never_reaches_main(house: House) -> None:
+def test_a_policy_that_does_not_compile_never_reaches_main_nor_a_person(house: House) -> None:
     run, _ = house.start()
-    document = propose(house, run, {".nas/policy.yaml": b"version: 1\ngrants: nonsense\n"})
     main = house.appliance.engine.branch(MAIN).head
-    gate = gate_of(house, document)
-    with pytest.raises(Exception, match="policy"):
-        approve(house, gate)
+    document = propose(house, run, {".nas/policy.yaml": b"version: 1\nroles: {owner: [owner]}\ngrants: nonsense\n"})
+    assert document["decision"] == "refused"
+    assert ".nas/policy.yaml:3:" in str(document["reason"])
     assert house.appliance.engine.branch(MAIN).head == main
+
+
+def test_main_is_never_left_without_a_policy(house: House) -> None:
+    run, _ = house.start()
+    document = propose(house, run, {".nas/policy.yaml": None})
+    assert (document["decision"], ".nas/policy.yaml" in str(document["reason"])) == ("refused", True)
 
 
 def test_withdrawing_a_waiting_proposal_closes_its_gate(house: House) -> None:
