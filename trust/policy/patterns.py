@@ -224,12 +224,14 @@ class PathSet:
     below: tuple[bytes, ...]
     endings: tuple[bytes, ...]
     general: tuple[Pattern, ...]
+    general_starts: tuple[bytes, ...]
 
     def matches(self, path: bytes) -> bool:
         """Tell whether one of the patterns covers a path (names joined by ``/``; empty: the root)."""
-        if self.everything or path in self.exact or (path + b"/").startswith(self.below) or (b"/" + path).endswith(self.endings):
+        closed = path + b"/"
+        if self.everything or path in self.exact or closed.startswith(self.below) or (b"/" + path).endswith(self.endings):
             return True
-        return bool(self.general) and any(pattern.matches(path) for pattern in self.general)
+        return closed.startswith(self.general_starts) and any(pattern.matches(path) for pattern in self.general)
 
     def may_match_below(self, directory: bytes) -> bool:
         """Tell whether some path strictly below a directory could match: such a directory is shown as the way to it."""
@@ -260,7 +262,14 @@ def path_set(texts: tuple[str, ...]) -> PathSet:
             endings.append(ending)
         else:
             general.append(pattern)
-    return PathSet(patterns, "**" in texts, frozenset(exact), tuple(below), tuple(endings), tuple(general))
+    starts = tuple(_start(pattern) for pattern in general)
+    return PathSet(patterns, "**" in texts, frozenset(exact), tuple(below), tuple(endings), tuple(general), starts)
+
+
+def _start(pattern: Pattern) -> bytes:
+    """Return what a path that matches, closed by a slash, starts with."""
+    names = itertools.takewhile(lambda segment: segment.kind is _Kind.LITERAL, pattern.segments)
+    return b"".join(segment.literal + b"/" for segment in names)
 
 
 def _ending(pattern: Pattern, kinds: tuple[_Kind, ...]) -> bytes:
