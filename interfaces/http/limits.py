@@ -18,7 +18,7 @@ _STRUCTURE = re.compile(rb'"(?:[^"\\]|\\.)*+"?|[\[{]|[\]}]', re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Sizes in bytes, times in seconds."""
+    """Sizes in bytes, times in seconds. `threads` bounds the calls of the port that run at once, `streams` the open event streams."""
 
     header_bytes: int = 32 << 10
     header_seconds: float = 15.0
@@ -27,7 +27,7 @@ class Limits:
     file_bytes: int = 1 << 40
     idle_seconds: float = 60.0
     connections: int = 512
-    threads: int = 16
+    threads: int = 40
     streams: int = 64
     heartbeat_seconds: float = 15.0
 

@@ -111,12 +111,9 @@ def _bind_port(host: str, port: int) -> socket.socket:
 def _bind_path(path: Path) -> socket.socket:
     _remove_stale(path)
     bound = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    # The file gets its mode from bind itself: between bind and a later chmod anybody could connect.
-    previous = os.umask(0o177)
-    try:
-        return _bound(bound, str(path))
-    finally:
-        os.umask(previous)
+    # Linux gives the file the mode of the unbound socket: after bind it would be too late, and a umask is every thread's.
+    os.fchmod(bound.fileno(), 0o600)
+    return _bound(bound, str(path))
 
 
 def _bound(bound: socket.socket, address: tuple[str, int] | str) -> socket.socket:

@@ -147,6 +147,29 @@ def test_a_head_that_never_ends_is_given_up_on(site: Site) -> None:
     assert site.raw(b"GET /healthz HTTP/1.1\r\nHost: loc").startswith(b"HTTP/1.1 408")
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"OPTIONS * HTTP/1.1",
+        b"CONNECT localhost:80 HTTP/1.1",
+        b"GET http://localhost HTTP/1.1",
+        b"GET  HTTP/1.1",
+        b"BREW / HTTP/1.1",
+        b"\xff",
+    ],
+)
+def test_a_crooked_request_line_is_refused(site: Site, line: bytes) -> None:
+    answer = site.raw(line + b"\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+    assert answer.startswith((b"HTTP/1.1 400", b"HTTP/1.1 401", b"HTTP/1.1 404", b"HTTP/1.1 405"))
+    assert site.ask("GET", "/healthz").status == 200
+
+
+def test_a_request_that_two_servers_would_cut_differently_is_refused(site: Site) -> None:
+    head = site.head("POST", "/v1/echoes", "Content-Type: application/json", "Content-Length: 4", "Transfer-Encoding: chunked")
+    assert site.raw(head + b"0\r\n\r\n").startswith(b"HTTP/1.1 400")
+    assert site.room.calls == []
+
+
 def test_trailers_do_not_change_a_request(site: Site) -> None:
     head = site.head("POST", "/v1/echoes", "Content-Type: application/json", "Transfer-Encoding: chunked", "Connection: close")
     assert site.raw(head + b'f\r\n{"name": "one"}\r\n0\r\nIdempotency-Key: smuggled\r\n\r\n').startswith(b"HTTP/1.1 201")

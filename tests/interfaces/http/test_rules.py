@@ -17,6 +17,8 @@ from interfaces.http.limits import Limits, depth_of, parse_document
 from interfaces.http.listing import render_nanoseconds
 from interfaces.http.names import encode_path, split_path
 from interfaces.http.problems import Refusal
+from interfaces.http.routes import Table, read_query, read_route
+from tests.interfaces.http.room import OPERATIONS
 
 names = st.binary(min_size=1, max_size=20).filter(lambda name: name not in {b".", b".."} and not {0, 0x2F} & set(name))
 documents = st.recursive(
@@ -51,6 +53,29 @@ def test_no_text_is_read_as_a_name_that_leaves_its_directory(raw: bytes) -> None
     else:
         assert all(name not in {b"", b".", b".."} and b"/" not in name and b"\0" not in name for name in found)
         assert split_path(encode_path(found).encode()) == found
+
+
+@given(st.sampled_from(["GET", "HEAD", "POST", "DELETE", "BREW"]), st.binary(max_size=30).map(lambda raw: b"/v1/echoes/" + raw))
+@example("GET", b"/v1/echoes/%ff")
+def test_any_path_finds_an_operation_or_a_fault(method: str, path: bytes) -> None:
+    table = Table(read_route(name, document) for name, document in OPERATIONS.items())
+    try:
+        route, arguments = table.match(method, path)
+    except Fault as fault:
+        assert fault.kind in {Kind.NOT_FOUND, Kind.INVALID, Kind.UNSUPPORTED}
+    else:
+        assert route.method == ("GET" if method == "HEAD" else method)
+        assert set(arguments) == set(route.in_path)
+
+
+@given(st.binary(max_size=40))
+def test_any_query_is_arguments_or_a_fault(query: bytes) -> None:
+    try:
+        arguments = read_query(read_route("echo.show", OPERATIONS["echo.show"]), query)
+    except Fault as fault:
+        assert fault.kind is Kind.INVALID
+    else:
+        assert all(isinstance(name, str) for name in arguments)
 
 
 @given(documents)
