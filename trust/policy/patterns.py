@@ -139,6 +139,10 @@ class Pattern:
         everything = self.any_depth & (self.final >> 1)
         return not state or bool(state & everything)
 
+    def same_below(self, one: bytes, other: bytes) -> bool:
+        """Tell whether whatever is below one directory gets the answer that it would get below another."""
+        return (self.state_after(one) ^ self.state_after(other)) & ~self.final == 0
+
     def state_after(self, path: bytes) -> int:
         """Return the automaton's states, as bits, once the names of a path are consumed; 0 when nothing can match any more."""
         state = self._closure(1)
@@ -244,6 +248,10 @@ class PathSet:
     def uniform_subtree(self, directory: bytes) -> bool:
         """Tell whether each pattern gives everything below a directory, at any depth, the same answer."""
         return self.everything or all(pattern.uniform_subtree(directory) for pattern in self.patterns)
+
+    def same_below(self, one: bytes, other: bytes) -> bool:
+        """Tell whether whatever is below one directory gets, from each pattern, the answer that it would get below another."""
+        return self.everything or all(pattern.same_below(one, other) for pattern in self.patterns)
 
 
 @functools.lru_cache(maxsize=4096)

@@ -184,18 +184,17 @@ class CompiledPolicy:
 
     def uniform_below(self, action: Action, directory: bytes) -> bool:
         """Tell whether all names directly in a directory get the same answer from every rule of an action."""
-        return all(rule.paths.uniform_below(directory) for rule in self._rules_of(action))
+        rules: tuple[Grant | Guard, ...] = (*self.grants_of[action], *self.refusals_of[action], *self.gates_of[action])
+        return all(rule.paths.uniform_below(directory) for rule in rules)
 
-    def uniform_subtree(self, action: Action, directory: bytes) -> bool:
-        """Tell whether everything below a directory, at any depth, gets the same answer from every rule of an action."""
-        return all(rule.paths.uniform_subtree(directory) for rule in self._rules_of(action))
+    def same_below(self, one: bytes, other: bytes) -> bool:
+        """Tell whether every rule says the same of what is below one directory as if it were below another: a move changes no right."""
+        rules: tuple[Grant | Guard, ...] = (*self.grants, *self.guards)
+        return all(rule.paths.same_below(one, other) for rule in rules)
 
     def may_grant_below(self, action: Action, directory: bytes) -> bool:
         """Tell whether a grant of an action could be about something below a directory, whoever it is for."""
         return any(grant.paths.may_match_below(directory) for grant in self.grants_of[action])
-
-    def _rules_of(self, action: Action) -> tuple[Grant | Guard, ...]:
-        return (*self.grants_of[action], *self.refusals_of[action], *self.gates_of[action])
 
     def checks_for(self, changed: tuple[bytes, ...]) -> tuple[Check, ...]:
         """Return the checks that a change of these paths asks for, ordered by id."""

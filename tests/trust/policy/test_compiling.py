@@ -108,6 +108,22 @@ def test_all_mistakes_are_found_at_once() -> None:
     assert len(raised.value.diagnostics) == 1
 
 
+def test_a_policy_answers_for_whole_directories() -> None:
+    policy = compile_policy(
+        HEAD
+        + """
+grants: [{id: g, actions: [list], paths: ["src/a/**"]}]
+guards: [{id: r, effect: refuse, actions: [read], paths: ["**/.aws/*"], reason: no}]
+""",
+        "p.yaml",
+    )
+    assert policy.may_grant_below(Action.LIST, b"src") and not policy.may_grant_below(Action.LIST, b"docs")
+    assert not policy.may_grant_below(Action.READ, b"src")
+    assert policy.uniform_below(Action.LIST, b"src/a") and not policy.uniform_below(Action.LIST, b"src")
+    assert policy.uniform_below(Action.WRITE, b"src") and not policy.uniform_below(Action.READ, b"src")
+    assert policy.same_below(b"docs", b"lib/x") and not policy.same_below(b"docs/.aws", b"docs") and not policy.same_below(b"src", b"docs")
+
+
 def test_the_empty_policy_has_no_rules_and_no_roles() -> None:
     policy = empty_policy("nowhere")
     assert policy.grants == policy.guards == policy.checks == () and not policy.roles

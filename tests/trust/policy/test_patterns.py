@@ -129,6 +129,29 @@ def test_a_uniform_subtree_treats_everything_below_alike(texts: tuple[str, ...],
         assert matches_any(texts, join(directory, one)) == matches_any(texts, join(directory, other))
 
 
+@given(st.lists(patterns, min_size=1, max_size=3).map(tuple), paths, paths, below)
+def test_moving_between_directories_that_are_the_same_below_changes_no_answer(
+    texts: tuple[str, ...], one: bytes, other: bytes, rest: bytes
+) -> None:
+    if path_set(texts).same_below(one, other):
+        assert matches_any(texts, join(one, rest)) == matches_any(texts, join(other, rest))
+
+
+@pytest.mark.parametrize(
+    ("text", "one", "other", "expected"),
+    [
+        ("**/id_rsa", b"a", b"b/c", True),
+        ("**/.aws/credentials", b".aws", b"aws", False),
+        ("src/**", b"src", b"lib", False),
+        ("src/**", b"src/a", b"src/b/c", True),
+        ("src/**", b"lib", b"docs", True),
+        ("src/x", b"src/x", b"docs", True),
+    ],
+)
+def test_directories_are_told_apart_by_what_could_be_below(text: str, one: bytes, other: bytes, expected: bool) -> None:
+    assert path_set((text,)).same_below(one, other) is expected
+
+
 def test_subtrees_below_a_granted_directory_are_uniform() -> None:
     assert path_set(("src/**",)).uniform_subtree(b"src/deep")
     assert path_set(("src/**",)).uniform_subtree(b"docs")
