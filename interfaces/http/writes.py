@@ -119,6 +119,7 @@ def _delete(workspace: Workspace, target: Target) -> Changed:
 
 def _mkdir(workspace: Workspace, target: Target) -> Changed:
     parent, name = _place(workspace, target)
+    _require(target, _existing(workspace, parent, name))
     attributes = workspace.mkdir(parent, name, _read_mode(target.query) or _DIRECTORY_MODE)
     workspace.sync()
     return 201, describe(workspace, target.names, attributes)
@@ -126,6 +127,7 @@ def _mkdir(workspace: Workspace, target: Target) -> Changed:
 
 def _symlink(workspace: Workspace, target: Target) -> Changed:
     parent, name = _place(workspace, target)
+    _require(target, _existing(workspace, parent, name))
     destination = _text(target, "target").encode("utf-8", "surrogateescape")
     attributes = workspace.symlink(parent, name, destination)
     workspace.sync()

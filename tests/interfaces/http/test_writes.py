@@ -62,6 +62,8 @@ def test_a_stale_writer_loses_and_changes_nothing(site: Site) -> None:
         ("DELETE", "a", None, {"If_Match": etag}),
         ("POST", "a?op=append", b"three", {"If_Match": etag}),
         ("POST", "a?op=move", {"to": "b"}, {"If_Match": etag}),
+        ("POST", "d?op=mkdir", None, {"If_Match": "*"}),
+        ("POST", "l?op=symlink", {"target": "a"}, {"If_Match": "*"}),
     ):
         answer = site.ask(method, f"{FILES}/{path}", body, **condition)
         assert (answer.status, answer.document["code"]) == (412, "precondition-failed"), (method, path, condition)

@@ -13,7 +13,7 @@ import pytest
 from interfaces.faults import Kind
 from nasd.cli.failures import EXIT_CODES, EXITS
 from nasd.cli.main import run
-from nasd.cli.reference import render_reference, walk_commands
+from nasd.cli.reference import walk_commands
 from nasd.cli.tree import Noun, make_root
 
 ROOT = Path(__file__).parents[3]
@@ -126,8 +126,3 @@ def test_completion_completes_nouns_verbs_and_options() -> None:
             [sys.executable, "-m", "nasd.cli.main"], env=environment, cwd=ROOT, capture_output=True, text=True, timeout=60, check=True
         )
         assert f"plain,{expected}" in done.stdout.split()
-
-
-def test_the_reference_page_is_current() -> None:
-    page = ROOT / "docs" / "reference" / "cli.md"
-    assert page.read_text(encoding="utf-8") == render_reference(), "run: python -m nasd.cli.reference > docs/reference/cli.md"
