@@ -106,13 +106,19 @@ class Operations:
 
     def attributes(self, node: int) -> Attributes:
         """Return the attributes of a node."""
-        return self._told(self._workspace.attributes(node))
+        return self.tell(self._workspace.attributes(node))
 
-    def put_change(self, node: int, change: AttributeChange, caller: Caller) -> None:
-        """Change attributes; `attributes` tells the result. May block; `own` follows."""
+    def put_change(self, node: int, change: AttributeChange, caller: Caller) -> Attributes:
+        """Change attributes and return them all. May block; `own` and `tell` follow."""
         if node in self._known.set_id:
             change = complete_change(self._workspace.attributes(node), change, caller)
-        self._workspace.set_attributes(node, change)
+        return self._workspace.set_attributes(node, change)
+
+    def tell(self, attributes: Attributes) -> Attributes:
+        """Note that the kernel is told these attributes of a node it holds, and return them."""
+        self._known.note(attributes)
+        self._files.note_size(attributes.node, attributes.size)
+        return attributes
 
     def readlink(self, node: int) -> bytes:
         """Return the target of a symlink."""
@@ -239,11 +245,6 @@ class Operations:
         """Close what is still open."""
         self._files.close()
 
-    def _told(self, attributes: Attributes) -> Attributes:
-        self._known.note(attributes)
-        self._files.note_size(attributes.node, attributes.size)
-        return attributes
-
     def _hand_out(self, attributes: Attributes) -> Attributes:
         self._known.count(attributes)
         self._files.note_size(attributes.node, attributes.size)
@@ -264,7 +265,7 @@ class Operations:
 
     def _drop_set_id(self, node: int) -> None:
         mode = drop_set_id(self._workspace.attributes(node).st_mode)
-        self._told(self._workspace.set_attributes(node, AttributeChange(mode=mode)))
+        self.tell(self._workspace.set_attributes(node, AttributeChange(mode=mode)))
 
 
 def _access(flags: int) -> Access:

@@ -200,10 +200,11 @@ class Channel(pyfuse3.Operations):
         operations, change = self._operations, decode_change(attr, fields)
         if change.size and operations.opening_blocks(inode):
             await self._loop.in_thread(operations.put_change, inode, change, _caller(ctx))
+            result = operations.attributes(inode)
         else:
-            operations.put_change(inode, change, _caller(ctx))
+            result = operations.put_change(inode, change, _caller(ctx))
         operations.own()
-        return self._encode(operations.attributes(inode))
+        return self._encode(operations.tell(result))
 
     @answer
     def getxattr(self, inode: InodeT, name: XAttrNameT, ctx: RequestContext) -> bytes:

@@ -72,7 +72,7 @@ class Shop:
         """Mount a branch, made empty where it is missing, at a mountpoint of its own."""
         self._ensure(branch)
         number = next(self._numbers)
-        point, lease_end, log = (self._folder / f"{word}{number}" for word in ("mount", "lease-end", "log"))
+        point, lease_end, log = (self._folder / f"{word} {number}" for word in ("mount", "lease-end", "log"))
         point.mkdir()
         with open(log, "wb") as errors:
             process = subprocess.Popen(
