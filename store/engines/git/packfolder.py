@@ -3,7 +3,7 @@
 1. Small objects are read by libgit2; this serves what libgit2 would hold in memory whole (content above a mebibyte).
 2. Objects in one piece are inflated here; deltified ones (a repack made them so) come from a git child.
 3. Content is verified against its identity while it is streamed; a mismatch raises `Corrupt` at the end of the stream.
-4. Packs come and go: a miss reads the folder again when it changed, and a pack that was removed stays readable until its last stream ends.
+4. Packs come and go: a miss reads the folder again, and a pack that was removed stays readable until its last stream ends.
 5. Every method may be called from several threads.
 """
 
@@ -48,7 +48,6 @@ class PackFolder:
         self._folder = git_dir / "objects" / "pack"
         self._lock = threading.Lock()
         self._packs: dict[str, _Pack] = {}
-        self._seen = -1
 
     def find(self, oid: bytes) -> PackEntry | None:
         """Return where an object lies, or None when no pack holds it."""
@@ -71,18 +70,17 @@ class PackFolder:
     def close(self) -> None:
         """Forget the packs; streams that are running end as usual."""
         with self._lock:
-            self._packs, self._seen = {}, -1
+            self._packs = {}
 
     def refresh(self) -> bool:
-        """Read the folder again if it changed, and tell whether it had."""
+        """Read the folder again and tell whether it had changed. (Its time would not tell: two changes can share one.)"""
         with self._lock:
-            seen = os.stat(self._folder).st_mtime_ns
-            if seen == self._seen:
-                return False
             names = {path.stem for path in self._folder.glob("pack-*.idx")}
+            if names == self._packs.keys():
+                return False
             kept = {name: pack for name, pack in self._packs.items() if name in names}
             opened = {name: pack for name in names - kept.keys() if (pack := _open_pack(self._folder, name)) is not None}
-            self._packs, self._seen = kept | opened, seen
+            self._packs = kept | opened
             return True
 
     def _search(self, oid: bytes) -> PackEntry | None:
@@ -153,6 +151,8 @@ def _open_pack(folder: Path, name: str) -> _Pack | None:
 
 def _map(path: Path) -> mmap.mmap:
     with open(path, "rb") as file:
+        if os.fstat(file.fileno()).st_size == 0:
+            raise Corrupt(path.name, "it is empty")
         return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
 

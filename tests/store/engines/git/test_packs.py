@@ -176,6 +176,14 @@ def test_every_object_is_found_where_it_was_put(tmp_path: Path, datas: list[byte
     assert packs.find(absent) is None
 
 
+def test_a_pack_that_came_in_the_same_instant_as_a_look_is_seen(repository: Path) -> None:
+    packs = PackFolder(repository)
+    for at in range(30):
+        write_pack(folder(repository), [make_object(Kind.BLOB, b"%d" % at)])
+        os.utime(folder(repository), (1, 1))
+        assert packs.find(object_id(Kind.BLOB, b"%d" % at)) is not None
+
+
 def test_identities_are_found_by_their_first_digits(repository: Path) -> None:
     blobs = [make_object(Kind.BLOB, b"%d" % at) for at in range(2000)]
     write_pack(folder(repository), blobs[:1000])
@@ -261,10 +269,11 @@ def test_git_reads_an_index_with_long_offsets(repository: Path, tmp_path: Path) 
     assert index.startswith(INDEX_MAGIC)
 
 
-def test_an_index_of_another_version_is_refused(repository: Path) -> None:
+@pytest.mark.parametrize("content", [struct.pack(">I", 9) * 300, b""], ids=["version", "empty"])
+def test_an_index_that_is_none_is_refused(repository: Path, content: bytes) -> None:
     name = write_pack(folder(repository), [GitObject(EMPTY_TREE, Kind.TREE, b"")])
     path = folder(repository) / f"{name}.idx"
     path.chmod(0o644)
-    path.write_bytes(struct.pack(">I", 9) * 300)
+    path.write_bytes(content)
     with pytest.raises(Corrupt):
         PackFolder(repository).find(EMPTY_TREE)
