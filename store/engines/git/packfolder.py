@@ -73,7 +73,7 @@ class PackFolder:
             self._packs = {}
 
     def refresh(self) -> bool:
-        """Read the folder again and tell whether it had changed. (Its time would not tell: two changes can share one.)"""
+        """Read the folder again and tell whether it had changed; its time would not tell, as two changes can share one."""
         with self._lock:
             names = {path.stem for path in self._folder.glob("pack-*.idx")}
             if names == self._packs.keys():
