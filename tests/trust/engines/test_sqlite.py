@@ -142,6 +142,21 @@ def test_a_failed_sync_is_final_for_everybody() -> None:
         sync.close()
 
 
+def test_an_interrupted_sync_leaves_the_turn_to_the_next() -> None:
+    interruptions = [KeyboardInterrupt()]
+
+    def interrupted() -> None:
+        if interruptions:
+            raise interruptions.pop()
+
+    sync = GroupSync(interrupted, 0)
+    ticket = sync.written()
+    with pytest.raises(KeyboardInterrupt):
+        sync.wait(ticket)
+    sync.wait(ticket)
+    assert sync._synced == ticket
+
+
 def test_a_sync_with_nothing_to_do_does_nothing() -> None:
     count: list[int] = []
     sync = GroupSync(lambda: count.append(1), 0)

@@ -76,19 +76,20 @@ class GroupSync:
             raise RecorderUnavailable("trust", f"an earlier sync failed: {self._failure}") from self._failure
 
     def _run(self) -> None:
-        target = self._written
+        target, reached = self._written, self._synced
         failure: OSError | None = None
         try:
             self._sync()
+            reached = target
         except OSError as error:
             failure = error
-        with self._changed:
-            self._running = False
-            self._failure = failure
-            if failure is None:
-                self._synced = max(self._synced, target)
-            self._changed.notify_all()
-            self._require_working()
+        finally:  # also when a signal ends the wait: whoever comes next takes the turn
+            with self._changed:
+                self._running = False
+                self._failure = failure
+                self._synced = reached
+                self._changed.notify_all()
+        self._require_working()
 
     def _start_lazy(self) -> None:
         with self._changed:
