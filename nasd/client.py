@@ -126,8 +126,11 @@ class Client:
 
 
 def place(template: str, **names: str) -> str:
-    """Return a path of the API with each name as one segment: ``place("/v1/runs/{run}/end", run="a/b")`` has ``a%2Fb``."""
-    return template.format(**{name: quote(value, safe="") for name, value in names.items()})
+    """Return a path of the API with each name as one segment: ``place("/v1/runs/{run}/end", run="a/b")`` has ``a%2Fb``.
+
+    Names are as the command line gives them, so what is no UTF-8 travels as the bytes it was.
+    """
+    return template.format(**{name: quote(os.fsencode(value), safe="") for name, value in names.items()})
 
 
 def read_fault(status: int, content: bytes) -> Fault:

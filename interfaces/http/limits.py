@@ -2,6 +2,7 @@
 
 1. Every limit is checked before the memory or the time is spent; what passes is bounded by construction.
 2. JSON is bounded by size and depth before it is parsed, and a name may appear once per object: two readers of one document never differ.
+3. Text is text: half of a surrogate pair, which JSON can spell and UTF-8 cannot, is refused before anything has to store it.
 """
 
 from __future__ import annotations
@@ -42,6 +43,8 @@ def parse_document(text: bytes, limits: Limits) -> dict[str, Any]:
         raise Fault(Kind.INVALID, f"the document nests deeper than {limits.document_depth}", hint="send a flatter document")
     try:
         value = json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse_constant)
+        if b"\\ud" in text.lower():
+            json.dumps(value, ensure_ascii=False).encode()
     except (ValueError, UnicodeDecodeError) as error:
         raise Fault(Kind.INVALID, f"the body is not JSON: {error}", hint="send one JSON object in UTF-8") from error
     if not isinstance(value, dict):

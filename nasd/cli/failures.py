@@ -111,7 +111,7 @@ def report_os_error(error: OSError, *, as_json: bool) -> Exit:
 def _report(code: str, message: str, words: Mapping[str, str], *, as_json: bool) -> None:
     if as_json:
         optional = {name: text for name, text in words.items() if text and name != "hint"}
-        print(json.dumps({"code": code, "message": message, "hint": words.get("hint", "")} | optional, ensure_ascii=False))
+        print(json.dumps({"code": code, "message": message, "hint": words.get("hint", "")} | optional))
         return
     from nasd.cli.tables import plain
 

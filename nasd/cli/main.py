@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -22,6 +23,7 @@ def main() -> None:
 def run(arguments: Sequence[str]) -> int:
     """Run a command line and return its exit code."""
     as_json = "--json" in _own_part(arguments)
+    _accept_any_text()
     try:
         code = make_root().main(list(arguments), prog_name="nas", standalone_mode=False)
         sys.stdout.flush()
@@ -41,6 +43,13 @@ def run(arguments: Sequence[str]) -> int:
     except OSError as error:
         return report_os_error(error, as_json=as_json)
     return code if isinstance(code, int) else Exit.OK
+
+
+def _accept_any_text() -> None:
+    """Let a terminal that cannot show a character show its escape instead of ending the command."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _own_part(arguments: Sequence[str]) -> Sequence[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -38,6 +39,11 @@ def read_list(texts: Sequence[str]) -> list[str] | None:
     """Return the parts of comma-separated texts, None when there are none."""
     parts = [part.strip() for text in texts for part in text.split(",")]
     return [part for part in parts if part] or None
+
+
+def read_path(text: str) -> str:
+    r"""Return a path as the API writes it: as `nas` prints it, with each byte that is no UTF-8 as ``\xNN``."""
+    return os.fsencode(text).decode("utf-8", "backslashreplace")
 
 
 def scope_options(function: Callable[..., Any]) -> Callable[..., Any]:

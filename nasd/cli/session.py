@@ -59,9 +59,9 @@ class Session:
         return Client(self.settings.socket, self.settings.home, secret)
 
     def show(self, document: Mapping[str, Any] | list[Any], human: Callable[[], None]) -> None:
-        """Answer with a document, or (for people) with what `human` prints."""
+        """Answer with a document (in ASCII, which every locale can print), or for people with what `human` prints."""
         if self.as_json:
-            print(json.dumps(document, ensure_ascii=False, indent=2 if sys.stdout.isatty() else None))
+            print(json.dumps(document, indent=2 if sys.stdout.isatty() else None))
         else:
             human()
 

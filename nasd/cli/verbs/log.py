@@ -6,6 +6,7 @@ from itertools import islice
 
 import click
 
+from nasd.cli.options import read_path
 from nasd.cli.session import Session, verb
 from nasd.client import place
 
@@ -17,7 +18,9 @@ from nasd.client import place
 @click.option("--oneline", is_flag=True, help="One line for each commit.")
 def command(session: Session, branch: str, count: int | None, path: str | None, oneline: bool) -> None:
     """Show the history of a branch, newest first."""
-    found = session.client.items(place("/v1/branches/{branch}/commits", branch=branch), path=path, limit=min(count or 100, 1000))
+    found = session.client.items(
+        place("/v1/branches/{branch}/commits", branch=branch), path=path and read_path(path), limit=min(count or 100, 1000)
+    )
     commits = list(islice(found, count))
 
     def human() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from nasd.cli.options import read_path
 from nasd.cli.session import Session, verb
 from nasd.client import place
 
@@ -18,6 +19,6 @@ def command(session: Session, branch: str, source: str, paths: tuple[str, ...], 
 
     No path means everything. It is one more commit: nothing is lost.
     """
-    body = {"source": source, "paths": list(paths), "message": message}
+    body = {"source": source, "paths": [read_path(path) for path in paths], "message": message}
     document = session.client.post(place("/v1/branches/{branch}/restore", branch=branch), body)
     session.show(document, lambda: print(f"{document['commit'][:12]}  {document['changed'] or 'nothing'} changed"))

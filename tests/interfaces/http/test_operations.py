@@ -15,10 +15,10 @@ from tests.interfaces.http.room import OPERATIONS, operation
 
 def test_arguments_come_from_path_query_and_body_with_their_types(site: Site) -> None:
     site.ask("GET", "/v1/echoes/a%2Fb%20%C3%A9?limit=7&deep=true&tag=x&tag=y")
-    site.ask("POST", "/v1/echoes", {"name": "one", "more": {"list": [1, None, "x"]}})
+    site.ask("POST", "/v1/echoes", {"name": "one", "more": {"list": [1, None, "\U0001f600"]}})
     assert site.room.calls == [
         ("echo.show", {"name": "a/b é", "limit": 7, "deep": True, "tag": ["x", "y"]}),
-        ("echo.make", {"name": "one", "more": {"list": [1, None, "x"]}}),
+        ("echo.make", {"name": "one", "more": {"list": [1, None, "\U0001f600"]}}),
     ]
 
 
@@ -48,6 +48,7 @@ def test_a_query_that_cannot_be_read_is_refused(site: Site, query: str) -> None:
         b'{"a": "\xff"}',
         b'{"a":' + b"[" * 40 + b"]" * 40 + b"}",
         b'{"name": "x"}x',
+        b'{"name": "\\uD800"}',
         b'{"a": ' + b"9" * 5000 + b"}",
     ],
 )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -265,6 +267,26 @@ def test_a_diff_compares_what_was_named(desk: Desk, words: list[str], asked: dic
     desk.counter.answers["history.diff"] = page()
     assert desk.nas("diff", *words).code == 0
     assert desk.asked() == [("history.diff", asked)]
+
+
+def test_names_that_are_not_utf8_travel_as_bytes_and_are_printed_as_escapes(desk: Desk) -> None:
+    desk.counter.answers["history.diff"] = page({"kind": "added", "path": r"a\xff", "origin": None})
+    assert desk.nas("diff", "run-1", "--path", os.fsdecode(b"a\xff"), "--name-status").out == "A\ta\\xff\n"
+    assert desk.asked() == [("history.diff", {"run": "run-1", "path": r"a\xff", "patch": False})]
+    desk.counter.answers["run.end"] = {}
+    assert desk.nas("run", "end", os.fsdecode(b"a\xff")).code == 2
+    assert desk.nas("run", "start", os.fsdecode(b"a\xff")).code == 2
+    assert desk.asked() == []
+
+
+def test_a_terminal_without_the_character_shows_its_escape(desk: Desk) -> None:
+    desk.counter.answers["run.list"] = page(
+        {"run": "r", "role": "é", "branch": "b", "lease": "l", "state": "active", "created": None, "ended": None, "purpose": ""}
+    )
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    for words, shown in ((["run", "list"], rb"\xe9"), (["run", "list", "--json"], rb"\u00e9")):
+        done = subprocess.run([sys.executable, "-m", "nasd.cli.main", *words], env=environment, capture_output=True, timeout=60, check=True)
+        assert shown in done.stdout
 
 
 def test_a_diff_reads_like_git(desk: Desk) -> None:

@@ -6,6 +6,7 @@ from typing import TextIO
 
 import click
 
+from nasd.cli.options import read_path
 from nasd.cli.session import Session, verb
 
 
@@ -30,7 +31,7 @@ def command(
     Names every rule that was considered. Nothing happens.
     """
     text = file.read() if file else None
-    body = {"action": action, "path": path, "principal": principal, "lease": lease, "run": run, "text": text}
+    body = {"action": action, "path": path and read_path(path), "principal": principal, "lease": lease, "run": run, "text": text}
     document = session.client.post("/v1/policy/explain", body)
 
     def human() -> None:

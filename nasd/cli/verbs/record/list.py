@@ -32,7 +32,7 @@ def command(session: Session, after: int | None, count: int | None, kind: str | 
 def _follow(session: Session, after: int | None, kind: str | None, run: str | None) -> None:
     for record in session.client.events(-1 if after is None else after):
         if kind in (None, record["kind"]) and run in (None, record.get("run")):
-            print(json.dumps(record, ensure_ascii=False) if session.as_json else _render(record), flush=True)
+            print(json.dumps(record) if session.as_json else _render(record), flush=True)
 
 
 def _render(record: Mapping[str, Any]) -> str:
