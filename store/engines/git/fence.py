@@ -81,6 +81,7 @@ class Fence:
     def close(self) -> None:
         """Release the lock file."""
         os.close(self._descriptor)
+        self._descriptor = -1
 
     def _may_enter(self) -> bool:
         return self._inside == 0 if self._waiting or self._entered >= _TURN else self._inside >= 0

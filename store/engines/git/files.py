@@ -152,7 +152,7 @@ class OpenFile:
             layer.find(self.node)
             if layer.is_orphan(self.node):
                 layer.uppers.remove(number)
-                self.upper = number
+                layer.put_orphan(layer.find(self.node)._replace(upper=number))
             elif not self._claim(number):
                 layer.uppers.remove(number)
                 os.close(descriptor)

@@ -153,7 +153,7 @@ class Layer:
             return describe_node(row, 0, 1)
         if row.is_symlink:
             return describe_node(row, len(self.around.vault.link(row)), links)
-        if row.upper is not None and row.dirty and (found := self._stat(row)) is not None:
+        if row.upper is not None and (row.dirty or row.id in self._orphans) and (found := self._stat(row)) is not None:
             row = row._replace(mtime_ns=found.st_mtime_ns, ctime_ns=max(row.ctime_ns, found.st_ctime_ns))
             return describe_node(row, found.st_size, links)
         return describe_node(row, self._size(row), links)

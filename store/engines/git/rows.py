@@ -44,7 +44,7 @@ NodeRows = Mapping[NodeId, NodeRow]
 
 
 class Rows:
-    """The state of one working tree."""
+    """The state of one working tree. A node that nobody touched is known once its name was looked up here."""
 
     def __init__(self, read_tree: ReadTree, tree: bytes, time_ns: int) -> None:
         """Start with nothing touched; untouched nodes carry the time `time_ns`."""
