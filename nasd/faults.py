@@ -79,7 +79,14 @@ HINTS: dict[type[Exception], str] = {
     trusted.ChainBroken: "run `nas verify` and keep the data directory as it is",
 }
 
-_ERRNO_KINDS = {errno.ENOSPC: Kind.NO_SPACE, errno.EDQUOT: Kind.NO_SPACE, errno.EROFS: Kind.UNAVAILABLE, errno.EMFILE: Kind.UNAVAILABLE}
+_ERRNO_KINDS = {
+    errno.ENOSPC: Kind.NO_SPACE,
+    errno.EDQUOT: Kind.NO_SPACE,
+    errno.EFBIG: Kind.TOO_LARGE,
+    errno.EROFS: Kind.UNAVAILABLE,
+    errno.EMFILE: Kind.UNAVAILABLE,
+    errno.ENFILE: Kind.UNAVAILABLE,
+}
 
 
 def as_fault(error: Exception) -> Fault:

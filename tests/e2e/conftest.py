@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -72,6 +75,35 @@ class Nas:
         place.mkdir()
         self.run("mount", target, str(place))
         return place
+
+    def call(self, method: str, path: str, body: bytes | None = None) -> Any:
+        """Make one request of the API as the owner and return its document; None when nobody answered."""
+        status, content = self._request(method, path, body)
+        return json.loads(content) if status == 200 else None
+
+    def put_file(self, branch: str, path: str, content: bytes) -> bool:
+        """Write a file over HTTP and tell whether that was acknowledged."""
+        status, _ = self._request("PUT", f"/v1/branches/{quote(branch, safe='')}/files/{path}", content)
+        return status in (200, 201, 204)
+
+    def get_file(self, branch: str, path: str) -> bytes | None:
+        """Read a file over HTTP; None when it is not there."""
+        status, content = self._request("GET", f"/v1/branches/{quote(branch, safe='')}/files/{path}", None)
+        return content if status == 200 else None
+
+    def _request(self, method: str, path: str, body: bytes | None) -> tuple[int, bytes]:
+        connection = http.client.HTTPConnection("localhost", timeout=TIMEOUT)
+        connection.sock = socket.socket(socket.AF_UNIX)
+        token = (self.home / "owner.token").read_text().strip()
+        try:
+            connection.sock.connect(str(self.home / "run" / "nasd.sock"))
+            connection.request(method, path, body, {"Authorization": f"Bearer {token}"})
+            answer = connection.getresponse()
+            return answer.status, answer.read()
+        except (OSError, http.client.HTTPException):
+            return 0, b""
+        finally:
+            connection.close()
 
     def pid(self) -> int:
         return int(self.json("status")["pid"])
