@@ -119,7 +119,7 @@ class Door:
             return await _PUBLIC[path](self, request)
         secret = read_bearer(request.headers)
         if path == b"/v1/events":
-            _require_reading(request)
+            _require_reading(request, frozenset({"GET"}))
             return await self._events.answer(request, secret)
         if is_files_path(path):
             return await self._files.answer(request, secret)
@@ -161,9 +161,10 @@ _PUBLIC = {
 }
 
 
-def _require_reading(request: Request) -> None:
-    if request.method not in _SAFE:
-        raise Refusal(405, Kind.UNSUPPORTED, f"{request.method} means nothing here", hint="use GET", headers={"allow": "GET, HEAD"})
+def _require_reading(request: Request, methods: frozenset[str] = _SAFE) -> None:
+    if request.method not in methods:
+        allowed = {"allow": ", ".join(sorted(methods))}
+        raise Refusal(405, Kind.UNSUPPORTED, f"{request.method} means nothing here", hint="use GET", headers=allowed)
 
 
 def _log_access(request: Request, exchange: Exchange, seconds: float) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import http.client
 import os
 import socket
 import time
+
+import pytest
 
 from tests.interfaces.http.conftest import Site
 
@@ -48,6 +51,20 @@ def test_a_client_that_stops_reading_is_cut_off_and_the_file_closed(site: Site) 
         while not site.room.workspaces or not site.room.workspaces[0].closed:
             time.sleep(0.01)
     assert site.room.workspaces[0].opened[0].descriptor == -1
+
+
+def test_a_file_that_shrinks_while_it_streams_breaks_the_connection(site: Site, caplog: pytest.LogCaptureFixture) -> None:
+    put(site, b"big", b"x" * (32 << 20))
+    connection = http.client.HTTPConnection("127.0.0.1", site.server.port, timeout=20)
+    connection.request("GET", f"{FILES}/big", headers={"Authorization": f"Bearer {site.secret}"})
+    response = connection.getresponse()
+    assert response.read(1000) == b"x" * 1000
+    os.truncate(site.room.folder / "big", 1)
+    with pytest.raises(http.client.IncompleteRead):
+        response.read()
+    response.close()
+    connection.close()
+    assert "broke off: the file shrank while it was read" in caplog.text
 
 
 def test_ranges_are_answered_as_the_standard_says(site: Site) -> None:
