@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import os
+import shutil
 import signal
 import traceback
 from collections.abc import Callable
@@ -18,7 +19,7 @@ from typing import NamedTuple, Protocol, cast
 
 from store import engines
 from store.conformance.bench import Bench, BrokenPromise, Subject, put_file, read_file, same
-from store.conformance.scenario import play, see_store
+from store.conformance.scenario import Scenario, see_store
 from store.service import open_store
 
 _CUT = 77
@@ -47,33 +48,34 @@ def find_steps(engine: str) -> _Steps | None:
         return None
 
 
-def cut_everywhere(engine: str, folder: Path, stride: int = 1) -> int:
-    """Run the scenario in a child that ends at its `stride`-th, 2 x `stride`-th ... step, until it survives; return the number of cuts."""
-    expected = expect_states(folder)
+def cut_everywhere(engine: str, folder: Path, scenario: Scenario) -> int:
+    """Run a scenario in a child that ends at its 1st, 2nd, 3rd ... step, until it survives; return the number of cuts."""
+    expected = expect_states(folder, scenario)
     cuts = 0
     while True:
         subject = Subject(engine, folder / f"cut-{cuts}")
-        cut = cut_at(subject, (cuts + 1) * stride)
+        cut = cut_at(subject, cuts + 1, scenario)
         check_after(subject, cut, expected)
+        shutil.rmtree(subject.folder)
         if cut.survived:
             same(len(cut.acknowledged), len(expected) - 1, "the calls of the scenario that survived")
             return cuts
         cuts += 1
 
 
-def expect_states(folder: Path) -> list[object]:
-    """Return what can be seen before the first call of the scenario and after each one, by the reference engine."""
+def expect_states(folder: Path, scenario: Scenario) -> list[object]:
+    """Return what can be seen before the first call of a scenario and after each one, by the reference engine."""
     reference = open_store(folder, "reference")
-    return [see_store(reference), *(see_store(reference) for _ in play(reference))]
+    return [see_store(reference), *(see_store(reference) for _ in scenario(reference))]
 
 
-def cut_at(subject: Subject, number: int) -> Cut:
-    """Run the scenario in a child that ends at step `number`."""
+def cut_at(subject: Subject, number: int, scenario: Scenario) -> Cut:
+    """Run a scenario in a child that ends at step `number`."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(reader)
-        _run_child(subject, number, writer)
+        _run_child(subject, number, scenario, writer)
     os.close(writer)
     with contextlib.closing(os.fdopen(reader, "rb")) as lines:
         said = lines.read().decode().splitlines()
@@ -84,14 +86,14 @@ def cut_at(subject: Subject, number: int) -> Cut:
     return Cut(acknowledged, status == 0, said[-1].removeprefix("cut ") if status == _CUT else "")
 
 
-def _run_child(subject: Subject, number: int, writer: int) -> None:
+def _run_child(subject: Subject, number: int, scenario: Scenario, writer: int) -> None:
     """Play the scenario, tell each call that returned, and end this process; never returns."""
     status = _FAILED
     try:
         signal.alarm(_PATIENCE)
         _watch(subject.engine, number, writer)
         engine = subject.open()
-        for word in play(engine):
+        for word in scenario(engine):
             os.write(writer, f"did {word}\n".encode())
         engine.close()
         status = 0

@@ -1,24 +1,31 @@
-"""A day in a store as single calls, and everything that can be seen afterwards.
+"""Days in a store as single calls, and everything that can be seen afterwards.
 
-1. The scenario yields after each call that returned, so whoever runs it knows what was acknowledged.
+1. A scenario yields after each call that returned, so whoever runs it knows what was acknowledged.
 2. Each call is one of the contract; nothing between two yields could be seen half done by an engine that keeps its promises.
 """
 
 from __future__ import annotations
 
+import hashlib
 import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-from store.conformance.bench import APPENDING, REPLACING, WRITING, find, make_note, move, see_change, see_tree
-from store.contract import Engine, Working
+from store.conformance.bench import APPENDING, REPLACING, WRITING, Seen, find, make_note, move, see_change, see_tree
+from store.contract import Engine, Tree, Working
 from store.model import ROOT, AttributeChange, Capability, CommitId, EntryKind, NodeId
 
 _START = 1_700_000_000
 _LARGE = bytes(range(256)) * 1_200
+_VERY_LARGE = b"".join(b"%08d" % number for number in range(9 << 17))
+_SHOWN = 1 << 12
+
+
+Scenario = Callable[[Engine], Iterator[str]]
+"""Works on an empty store and yields a word for each call after it returned."""
 
 
 def play(engine: Engine) -> Iterator[str]:
-    """Yield a word for each call after it returned."""
+    """Play a day with every kind of call on small files."""
     engine.create_branch("main", None, _START)
     yield "create main"
     main = engine.working("main")
@@ -43,6 +50,29 @@ def play(engine: Engine) -> Iterator[str]:
     engine.restore("agent/r1", first, [b"gone"])
     yield "restore"
     yield from _finish(engine, first)
+
+
+def play_large(engine: Engine) -> Iterator[str]:
+    """Play a day with files that are too large to be kept like the others."""
+    engine.create_branch("main", None, _START)
+    yield "create main"
+    main = engine.working("main")
+    node = main.place(ROOT, b"large", 0o644, io.BytesIO(_VERY_LARGE)).node
+    yield "place a large file"
+    first = _commit(engine, "main", 1)
+    yield "commit a large file"
+    handle = main.open(node, WRITING)
+    yield "open"
+    handle.write(1 << 20, b"changed")
+    yield "write in the middle"
+    handle.close()
+    yield "close"
+    engine.create_branch("side", first, _START + 2)
+    yield "fork"
+    _commit(engine, "main", 3)
+    yield "commit the changed file"
+    engine.maintain(_START + 4)
+    yield "maintain"
 
 
 def _make_files(main: Working) -> Iterator[str]:
@@ -128,9 +158,18 @@ def see_store(engine: Engine) -> object:
 def _see_branch(engine: Engine, name: str) -> object:
     working = engine.working(name)
     changes = [see_change(change) for change in working.changes()]
-    return _see_history(engine, engine.branch(name).head), see_tree(working), changes, sorted(working.left_out())
+    return _see_history(engine, engine.branch(name).head), _see_short(working), changes, sorted(working.left_out())
 
 
 def _see_history(engine: Engine, head: CommitId) -> object:
-    tree = {path: (seen.kind, seen.executable, seen.content) for path, seen in see_tree(engine.view(head)).items()}
+    tree = {path: (seen.kind, seen.executable, seen.content) for path, seen in _see_short(engine.view(head)).items()}
     return [(commit.note, len(commit.parents)) for commit in engine.log(head)], tree
+
+
+def _see_short(tree: Tree) -> dict[bytes, Seen]:
+    """Return what can be seen of a tree, long content by its digest."""
+    return {path: seen._replace(content=_shorten(seen.content)) for path, seen in see_tree(tree).items()}
+
+
+def _shorten(content: bytes) -> bytes:
+    return content if len(content) <= _SHOWN else hashlib.sha256(content).digest()

@@ -14,6 +14,7 @@ from store.conformance import Bench, BrokenPromise, Subject, concurrency, promis
 from store.conformance.bench import Check, put_file, refused, same
 from store.conformance.crash import Cut, check_after, expect_states
 from store.conformance.machine import build_machine
+from store.conformance.scenario import play
 from store.engines.reference import nodes, working
 from store.engines.reference.engine import ReferenceEngine
 from store.engines.reference.handles import MemoryHandle
@@ -149,7 +150,7 @@ def test_the_state_machine_finds_a_lost_truncation(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_state_between_old_and_new_is_found_after_a_crash(tmp_path: Path) -> None:
-    states = expect_states(tmp_path)
+    states = expect_states(tmp_path, play)
     subject = Subject("reference", tmp_path)
     check_after(subject, Cut((), False, "opening"), states)
     with pytest.raises(BrokenPromise, match="after 'write'"):
