@@ -165,7 +165,7 @@ class Mounts:
                     stderr=output,
                     pass_fds=(writer,),
                     start_new_session=True,
-                    env={"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "LANG": "C.UTF-8"},
+                    env={"PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "LANG": "C.UTF-8"},
                 )
             os.close(writer)
             assert child.stdin is not None
