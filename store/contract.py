@@ -66,7 +66,7 @@ class Handle(Protocol):
     def write(self, offset: int, data: bytes) -> int:
         """Store all of `data` at `offset` (at the end when opened for append) and return its length.
 
-        Raises `NoSpace`, `NotPermitted` when not opened for writing.
+        Raises `NoSpace`, `TooLarge`, `NotPermitted` when not opened for writing.
         """
 
     def sync(self) -> None:
@@ -149,8 +149,8 @@ class Working(Tree, Protocol):
     def set_attributes(self, node: NodeId, change: AttributeChange) -> Attributes:
         """Change mode, owner, times or size and return the result.
 
-        Raises `IsADirectory` or `NotPermitted` for the size of anything but a file. A file is executable to commits when its owner
-        may execute it.
+        Raises `TooLarge`, and `IsADirectory` or `NotPermitted` for the size of anything but a file. A file is executable to
+        commits when its owner may execute it.
         """
 
     def set_xattr(self, node: NodeId, name: bytes, value: bytes | None) -> None:
@@ -297,6 +297,9 @@ class Engine(Protocol):
 
     def size(self, name: str) -> int:
         """Return the bytes on disk that deleting the branch would free at least."""
+
+    def recovered(self) -> Sequence[str]:
+        """Return a sentence for each thing the opening had to put right after a crash; empty after a clean stop."""
 
     def maintain(self, now: int) -> Reclaimed:
         """Do the work that need not be done at once (packing, repacking, cache eviction). Safe at any time, also twice."""

@@ -174,6 +174,18 @@ def a_whole_file_is_put_under_a_name_at_once(bench: Bench) -> None:
     same(read_file(bench.engine.view(bench.commit().id), b"l"), b"l" * 100_000, "the committed file")
 
 
+def a_size_beyond_every_limit_is_too_large(bench: Bench) -> None:
+    """Truncating and writing far out are refused before anything changes."""
+    working = bench.start()
+    node = put_file(working, b"f", b"1")
+    far = (1 << 63) - 2
+    with refused(TooLarge):
+        working.set_attributes(node, AttributeChange(size=far))
+    with refused(TooLarge):
+        write_node(working, node, b"2", far, WRITING)
+    same(read_file(working, b"f"), b"1", "the file after refusals")
+
+
 def attributes_stay_while_the_branch_lives(bench: Bench) -> None:
     """Mode bits, owner and times survive commits; the executable bit is committed."""
     working, _ = bench.grow({b"f": b"1"})
@@ -202,6 +214,7 @@ def times_move_with_changes(bench: Bench) -> None:
 
 CHECKS = (
     a_whole_file_is_put_under_a_name_at_once,
+    a_size_beyond_every_limit_is_too_large,
     nodes_keep_their_identity,
     what_one_caller_did_the_next_call_of_another_sees,
     errors_say_what_is_wrong,

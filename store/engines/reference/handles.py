@@ -9,8 +9,11 @@ from _thread import RLock
 from collections.abc import Callable
 
 from store.engines.reference.nodes import Node
-from store.errors import NotPermitted, Unsupported
+from store.errors import NotPermitted, TooLarge, Unsupported
 from store.model import Access, NodeId
+
+MAX_FILE = 1 << 30
+"""Largest file in bytes."""
 
 
 class MemoryHandle:
@@ -43,6 +46,8 @@ class MemoryHandle:
         with self._lock:
             content = self._file.data
             start = len(content) if self._access.append else offset
+            if start + len(data) > MAX_FILE:
+                raise TooLarge(self.node, f"a file has at most {MAX_FILE} bytes")
             if start > len(content) and data:
                 content.extend(bytes(start - len(content)))
             content[start : start + len(data)] = data

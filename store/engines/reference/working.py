@@ -11,7 +11,7 @@ from _thread import RLock
 from collections.abc import Callable, Sequence
 
 from store.contract import READING, Content
-from store.engines.reference.handles import MemoryHandle
+from store.engines.reference.handles import MAX_FILE, MemoryHandle
 from store.engines.reference.layer import Layer
 from store.engines.reference.nodes import Node, Nodes
 from store.errors import (
@@ -218,6 +218,8 @@ class MemoryWorking(FrozenTree):
             self._check_alive()
             found = self._nodes.node(node) if change.size is None else self._nodes.file(node)
             now = self._clock()
+            if change.size is not None and change.size > MAX_FILE:
+                raise TooLarge(node, f"a file has at most {MAX_FILE} bytes")
             if change.size is not None:
                 kept = bytes(found.data[: change.size])
                 found.data[:] = kept + bytes(change.size - len(kept))
