@@ -137,7 +137,7 @@ class Credentials:
             raise Unauthenticated("lease token", "unknown") from error
         except KeyMissing as error:
             raise Unauthenticated("lease token", error.why) from error
-        if chain.caveats or chain_tail(key, token.root, token.caveats) != token.tail:
+        if chain_tail(key, token.root, token.caveats) != token.tail:
             raise Unauthenticated("lease token", "unknown")
         lease = self._materialise(root, token, chain.epoch, now)
         require_usable(lease, now)

@@ -134,8 +134,10 @@ def a_gate_moves_by_compare_and_set(bench: Bench) -> None:
     rows, gate = bench.engine.gates, sample_gate(deadline=100)
     approved = replace(gate, state=GateState.APPROVED, answered_by="ana", answered=99, comment="fine")
     expired = replace(gate, state=GateState.EXPIRED, answered=100)
+    silent = sample_gate("g2", deadline=100)
     with bench.engine.transaction():
         rows.add(gate)
+        rows.add(silent)
         wrong = replace(approved, digest=Digest("0" * 64))
         expect(not rows.move(GateState.PENDING, wrong, open_at=99), "another digest moves nothing")
         expect(not rows.move(GateState.PENDING, approved, open_at=100), "an answer at the deadline is too late")
@@ -143,6 +145,7 @@ def a_gate_moves_by_compare_and_set(bench: Bench) -> None:
         expect(not rows.move(GateState.APPROVED, approved), "a gate in another state does not move")
         expect(rows.move(GateState.PENDING, approved, open_at=99), "a good answer moves the gate")
         expect(not rows.move(GateState.PENDING, expired, due_at=100), "what was answered does not expire")
+        expect(rows.move(GateState.PENDING, replace(silent, state=GateState.EXPIRED), due_at=100), "a gate expires at its deadline")
     expect(rows.find(gate.id) == approved, "the answer is kept")
 
 

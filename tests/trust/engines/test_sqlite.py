@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -79,6 +80,18 @@ def test_readers_of_ended_threads_are_let_go(tmp_path: Path) -> None:
         thread.start()
         thread.join()
     assert len(engine._database._readers) <= 2
+    engine.close()
+
+
+def test_a_durable_step_makes_the_whole_transaction_durable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine, synced, real = open_engine(tmp_path / "t"), threading.Event(), os.fdatasync
+    engine.flush()
+    monkeypatch.setattr("trust.engines.sqlite.database.os.fdatasync", lambda descriptor: (real(descriptor), synced.set()))
+    with engine.transaction(durable=False):
+        with engine.transaction(durable=True):
+            engine.bump()
+        assert not synced.is_set()
+    assert synced.is_set()
     engine.close()
 
 

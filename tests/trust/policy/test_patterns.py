@@ -22,7 +22,7 @@ from trust.policy.patterns import (
     uniform_below,
 )
 
-NAMES = ["a", "b", "ab", "aab", "é", "*", "?", "a*", "*b", "a?", "*a*", "?*", "**"]
+NAMES = ["a", "a*a", "ab*b", "b", "ab", "aab", "é", "*", "?", "a*", "*b", "a?", "*a*", "?*", "**"]
 LEAVES = [b"a", b"b", b"ab", b"aab", b"ba", b"\xff", "é".encode(), b"a\xffb"]
 patterns = (
     st.lists(st.sampled_from(NAMES), min_size=1, max_size=4)

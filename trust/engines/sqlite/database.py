@@ -191,7 +191,6 @@ def _open_writer(path: Path) -> apsw.Connection:
 
 def _connect(path: Path, flags: int) -> apsw.Connection:
     connection = apsw.Connection(str(path), flags=flags)
-    connection.transaction_mode = "IMMEDIATE"
     connection.set_busy_handler(_wait_for_others)
     for setting in SETTINGS:
         connection.execute(setting).fetchall()
