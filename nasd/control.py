@@ -26,7 +26,7 @@ from nasd.views import view_record
 from nasd.workspaces import open_workspace
 from store.errors import StoreError
 from trust.errors import TrustError
-from trust.model import Action, Identity
+from trust.model import Action, Identity, LeaseId
 
 EVENT_WAIT = 0.25
 log = logging.getLogger("nasd.control")
@@ -88,7 +88,8 @@ class DaemonControl:
         self._check(known, given)
         if key is not None and known.effect:
             request = {"operation": operation, "arguments": given, "lease": caller.lease}
-            return self._idempotency.run(caller.principal, str(key), request, lambda: self._run(known, identity, given))
+            answer = self._idempotency.run(caller.principal, str(key), request, lambda: self._run(known, identity, given))
+            return self._with_secret(known, answer)
         return self._run(known, identity, given)
 
     def operations(self) -> Mapping[str, Document]:
@@ -126,6 +127,12 @@ class DaemonControl:
             if not fresh:
                 self._draining.wait(EVENT_WAIT)
                 yield {}
+
+    def _with_secret(self, operation: Operation, answer: Document) -> Document:
+        """Give a repeated answer its lease secret back: it is derived, not stored, so the same caller may have it again."""
+        if "secret" in operation.response["properties"] and "secret" not in answer and "lease" in answer:
+            return answer | {"secret": self._desk.appliance.trust.lease_secret(LeaseId(answer["lease"]))}
+        return answer
 
     def _check(self, operation: Operation, arguments: Mapping[str, Any]) -> None:
         error = next(self._validators[operation.id].iter_errors(arguments), None)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from itertools import islice
 
-from interfaces.faults import Fault, Kind
 from interfaces.port import Document
 from nasd.desk import Desk
 from nasd.operations.operation import COUNT, FLAG, LIMIT, MAYBE_TEXT, NAME, TEXT, TIME, Arguments, Operation, gives, gives_list, takes
+from nasd.verifying import parse_anchor, view_verification
 from nasd.views import page, view_record
-from trust.model import Action, Identity, Verification
+from trust.model import Action, Identity
 
 _LIMIT = 1000
 
@@ -30,28 +30,6 @@ def _list(desk: Desk, identity: Identity, arguments: Arguments) -> Document:
 def _verify(desk: Desk, identity: Identity, arguments: Arguments) -> Document:
     desk.require(identity, Action.OBSERVE, "verify the record")
     return view_verification(desk.appliance.trust.verify(parse_anchor(arguments.get("anchor"))))
-
-
-def parse_anchor(text: str | None) -> tuple[int, str] | None:
-    """Return the anchor ``SEQUENCE:HASH`` as numbers and text, None for None. Raises `Kind.INVALID`."""
-    if text is None:
-        return None
-    sequence, separator, digest = text.partition(":")
-    if not separator or not sequence.isdigit():
-        raise Fault(Kind.INVALID, f"{text!r} is not an anchor", hint="write SEQUENCE:HASH as an earlier `nas verify` printed it")
-    return int(sequence), digest
-
-
-def view_verification(result: Verification) -> Document:
-    """Return the document of a verification."""
-    return {
-        "ok": result.ok,
-        "records": result.records,
-        "first_bad": result.first_bad,
-        "why": result.why,
-        "completeness": result.completeness,
-        "head": result.head,
-    }
 
 
 _RECORD = {"sequence": COUNT, "time": TIME, "phase": NAME, "kind": NAME, "body": {"type": "object"}, "hash": NAME}

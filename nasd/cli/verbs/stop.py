@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import time
+from pathlib import Path
 
 import click
 
@@ -32,8 +32,9 @@ def command(session: Session, timeout: float) -> None:
 
 
 def _is_alive(pid: int) -> bool:
+    """Tell whether a process runs; one that ended and waits to be reaped does not (proc(5), field 3 of ``stat``)."""
     try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
+        state = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
         return False
-    return True
+    return state != "Z"

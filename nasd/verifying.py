@@ -1,0 +1,43 @@
+"""Verifying the record, with a daemon or without one."""
+
+from __future__ import annotations
+
+from interfaces.faults import Fault, Kind
+from interfaces.port import Document
+from nasd.config import Settings
+from nasd.errors import NotInitialised
+from trust.model import Verification
+from trust.service import Trust
+
+
+def verify_record(settings: Settings, anchor: str | None) -> Document:
+    """Walk the record of a data directory that nobody serves. Raises `NotInitialised`, `Kind.INVALID` for a malformed anchor."""
+    if not settings.trust.is_dir():
+        raise NotInitialised(f"{settings.home} holds no Agent NAS yet", hint="name the data directory with NAS_HOME")
+    trust = Trust.open(settings.trust)
+    try:
+        return view_verification(trust.verify(parse_anchor(anchor)))
+    finally:
+        trust.close()
+
+
+def parse_anchor(text: str | None) -> tuple[int, str] | None:
+    """Return the anchor ``SEQUENCE:HASH`` as number and text, None for None. Raises `Kind.INVALID`."""
+    if text is None:
+        return None
+    sequence, separator, digest = text.partition(":")
+    if not separator or not sequence.isdigit():
+        raise Fault(Kind.INVALID, f"{text!r} is not an anchor", hint="write SEQUENCE:HASH as an earlier `nas verify` printed it")
+    return int(sequence), digest
+
+
+def view_verification(result: Verification) -> Document:
+    """Return the document of a verification."""
+    return {
+        "ok": result.ok,
+        "records": result.records,
+        "first_bad": result.first_bad,
+        "why": result.why,
+        "completeness": result.completeness,
+        "head": result.head,
+    }

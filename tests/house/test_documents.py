@@ -1,0 +1,44 @@
+"""The documents speak of what is there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+CITED = re.compile(r"`(tests/[\w/]+\.py)(?:::(\w+))?`")
+LINK = re.compile(r"\[[^\]]*\]\(([^)#]+?)(?:#[^)]*)?\)")
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
+
+
+def test_every_claim_names_a_test_that_exists() -> None:
+    cited = CITED.findall((ROOT / "docs" / "claims.md").read_text())
+    assert cited
+    missing = [
+        f"{path}::{name}"
+        for path, name in cited
+        if not (ROOT / path).exists() or (name and f"def {name}(" not in (ROOT / path).read_text())
+    ]
+    assert missing == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_link_leads_somewhere(page: Path) -> None:
+    links = [link for link in LINK.findall(page.read_text()) if "://" not in link]
+    assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+def test_every_rule_of_the_specification_has_one_number() -> None:
+    rules = re.findall(r"^- \*\*([A-Z]\d+)\*\*", (ROOT / "docs" / "spec.md").read_text(), re.MULTILINE)
+    assert len(rules) > 40
+    assert len(rules) == len(set(rules))
+
+
+def test_the_readme_can_be_read_at_once() -> None:
+    assert 90 <= len((ROOT / "README.md").read_text().splitlines()) <= 150
+
+
+def test_the_architecture_fits_in_a_head() -> None:
+    assert len((ROOT / "docs" / "architecture.md").read_text().splitlines()) <= 250
