@@ -14,10 +14,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import apsw
 
 from store.diff import Difference, diff_trees
+from store.engines.git.content import disk_errors
 from store.engines.git.edits import Edit
 from store.engines.git.freezing import Frozen, freeze_rows
 from store.engines.git.harvest import Harvest
@@ -36,7 +38,7 @@ from store.names import find_twins
 from store.renames import Renames
 from store.trees import DIRECTORY, EMPTY, Listing, ReadTree, join_path
 
-_BRANCH = "SELECT head, protected FROM branch WHERE id = ?"
+_HEAD = "SELECT head FROM branch WHERE id = ?"
 _PUT_OBJECT = "INSERT OR IGNORE INTO object (oid, kind, data) VALUES (?, ?, ?)"
 _PUT_LARGE = "INSERT OR IGNORE INTO large VALUES (?, ?, ?)"
 _PUT_RENAME = "INSERT OR REPLACE INTO rename VALUES (?, ?, ?, ?)"
@@ -77,6 +79,14 @@ class Move:
             store_renames(connection, self.commit, parent, renames)
 
 
+class _Made(NamedTuple):
+    """A commit that was made, the tree before it, and the layer as it was frozen."""
+
+    commit: bytes
+    before: bytes
+    frozen: Frozen
+
+
 class Committer:
     """Makes commits of working layers."""
 
@@ -95,16 +105,17 @@ class Committer:
                     return None
             harvest = self.harvest()
             try:
-                with self._large.writing():
+                with disk_errors("the store"), self._large.writing():
                     hashed = self._hash_resting(layer, harvest)
                     with layer.fence.alone():
-                        committed = self._commit_frozen(layer, harvest, hashed, note)
+                        made = self._commit_frozen(layer, harvest, hashed, note)
             except BaseException:
                 harvest.abort()
                 raise
-        if committed is not None:
+            if made is None:
+                return None
             self._around.database.flush()
-        return committed
+            return self._report(layer, made)
 
     def compare(self, layer: Layer) -> list[Change]:
         """Return what a commit of the layer would change, storing nothing."""
@@ -177,11 +188,12 @@ class Committer:
         harvest.flush()
         return hashed
 
-    def _commit_frozen(self, layer: Layer, harvest: Harvest, hashed: Mapping[NodeId, Hashed], note: Note) -> Committed | None:
+    def _commit_frozen(self, layer: Layer, harvest: Harvest, hashed: Mapping[NodeId, Hashed], note: Note) -> _Made | None:
+        """Make the commit while nobody changes the layer; None when its tree is the head's."""
         layer.refresh()
-        state = self._around.database.select_one(_BRANCH, (layer.branch,))
+        state = self._around.database.select_one(_HEAD, (layer.branch,))
         assert state is not None
-        head = state[0]
+        head, before = state[0], layer.rows.tree
         keep = self._around.vault.keep_tree
 
         def add(item: GitObject, listing: Listing) -> None:
@@ -190,20 +202,21 @@ class Committer:
 
         frozen = freeze_rows(layer.rows, lambda row: store_entry(layer, row, harvest, hashed), add)
         record_sizes(layer, frozen)
-        if frozen.tree == layer.rows.tree:
+        if frozen.tree == before:
             self._settle(layer, frozen, harvest, head, head)
             return None
-        commit = compose_commit(frozen.tree, (head,), note)
-        harvest.add(commit)
-        old_tree = layer.rows.tree
-        self._settle(layer, frozen, harvest, head, commit.oid)
-        changed = len(diff_trees(self._around.vault.tree, old_tree, frozen.tree, frozen.renames))
-        return Committed(
-            CommitId(commit.oid.hex()),
-            changed,
-            tuple(sorted(list_twins(self._around.vault.tree, old_tree, frozen.tree))),
-            tuple(layer.rows.left_out()),
-        )
+        commit = harvest.add(compose_commit(frozen.tree, (head,), note))
+        self._settle(layer, frozen, harvest, head, commit)
+        return _Made(commit, before, frozen)
+
+    def _report(self, layer: Layer, made: _Made) -> Committed:
+        """Return what there is to say of a commit; everybody works on meanwhile."""
+        read = self._around.vault.tree
+        changed = len(diff_trees(read, made.before, made.frozen.tree, made.frozen.renames))
+        twins = sorted(list_twins(read, made.before, made.frozen.tree))
+        with layer.reading() as rows:
+            left_out = rows.left_out()
+        return Committed(CommitId(made.commit.hex()), changed, tuple(twins), tuple(left_out))
 
     def _settle(self, layer: Layer, frozen: Frozen, harvest: Harvest, head: bytes, commit: bytes) -> None:
         """Move the branch and settle the rows: on disk, then in memory."""

@@ -59,10 +59,9 @@ class Edit:
         """Give a node and every directory above it a row, and return the node's."""
         row = self.nodes.get(node)
         if row is None:
-            row = self._rows.find(node)
-            if node not in self._rows.nodes:
-                self._touch_place(node)
-            self.nodes[node] = row
+            for above in reversed(self._untouched_above(node)):
+                self.nodes[above] = self._rows.find(above)
+            row = self.nodes[node] = self._rows.find(node)
         return row
 
     def put(self, row: NodeRow) -> None:
@@ -152,8 +151,12 @@ class Edit:
         self.nodes[directory] = row
         return row
 
-    def _touch_place(self, node: NodeId) -> None:
-        for parent, name in self._rows.places(node):
-            if parent not in self._rows.nodes:
-                self.touch(parent)
-            self.names.setdefault((parent, name), NameRow(node, CLEAN))
+    def _untouched_above(self, node: NodeId) -> list[NodeId]:
+        """Return the directories above a node that have no row yet, nearest first, and give each its name."""
+        found: list[NodeId] = []
+        while node not in self._rows.nodes and (places := self._rows.places(node)):
+            self.names.setdefault(places[0], NameRow(node, CLEAN))
+            node = places[0][0]
+            if node not in self._rows.nodes and node not in self.nodes:
+                found.append(node)
+        return found

@@ -14,7 +14,7 @@ from pathlib import Path
 from store.contract import Progress
 from store.engines.git.branches import Branches, BranchRow
 from store.engines.git.commits import Committer, Move, store_objects
-from store.engines.git.content import ContentCache
+from store.engines.git.content import ContentCache, disk_errors
 from store.engines.git.database import Database
 from store.engines.git.history import History
 from store.engines.git.layers import Layers
@@ -230,7 +230,8 @@ class GitEngine:
             commit = compose_commit(merged.root, (row.head, theirs), note)
             harvest.add(commit)
             renames = {row.head: merged.renames_from_ours, theirs: merged.renames_from_theirs}
-            self._move(row, Move(into, row.head, commit.oid, merged.root, harvest.finish(), renames))
+            with disk_errors("the store"):
+                self._move(row, Move(into, row.head, commit.oid, merged.root, harvest.finish(), renames))
             return Merged(CommitId(commit.oid.hex()))
         finally:
             harvest.abort()

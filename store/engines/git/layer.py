@@ -137,7 +137,7 @@ class Layer:
     def sync_dirty(self) -> None:
         """Return once the content and name of every uncommitted file is on stable storage."""
         with self.reading() as rows:
-            files = [row for node in rows.dirty_nodes if (row := rows.nodes[node]).upper is not None]
+            files = [row for node in rows.dirty_nodes | rows.parked_nodes if (row := rows.nodes[node]).upper is not None]
         self.uppers.sync_files(row.upper for row in files if row.upper is not None)
         self._record_sizes(files)
         self.around.database.flush()

@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import NamedTuple, TypeVar
 
 from store.engines.git.caches import RecentMap
-from store.engines.git.nodes import CLEAN, DIRTY, GONE, NodeRow, inherited_row, root_row, stable_id
+from store.engines.git.nodes import CLEAN, DIRTY, GONE, PARKED, NodeRow, inherited_row, root_row, stable_id
 from store.errors import Stale
 from store.model import ROOT, NodeId
 from store.names import versionable
@@ -62,6 +62,7 @@ class Rows:
         self.hidden: set[Place] = set()
         self.dirty_names: set[Place] = set()
         self.dirty_nodes: set[NodeId] = set()
+        self.parked_nodes: set[NodeId] = set()
         self.moved: set[Place] = set()
         self._places: dict[NodeId, tuple[Place, ...]] = {}
         self._odd_names: set[Place] = set()
@@ -199,13 +200,27 @@ class Rows:
     def _find_untouched(self, node: NodeId) -> NodeRow:
         if node == ROOT:
             return root_row(self.tree, self.time_ns)
-        place = self._seen.get(node)
-        if place is None:
-            raise Stale(node, "no such node")
-        row = self.child(self.find(place[0]), place[1])
+        places = self._seen_above(node)
+        directory, row = self.find(places[-1][0]), None
+        for _, name in reversed(places):
+            row = self.child(directory, name)
+            if row is None:
+                break
+            directory = row
         if row is None or row.id != node:
             raise Stale(node, "it has no name any more")
         return row
+
+    def _seen_above(self, node: NodeId) -> list[Place]:
+        """Return the place of an untouched node and those of the directories above it, up to one whose row is at hand."""
+        places: list[Place] = []
+        while node != ROOT and node not in self.nodes and (not places or self._untouched.get(node) is None):
+            place = self._seen.get(node)
+            if place is None:
+                raise Stale(node, "no such node")
+            places.append(place)
+            node = place[0]
+        return places
 
     def _untouched_id(self, parent: NodeId, name: bytes) -> NodeId:
         node, salt = stable_id(parent, name), 0
@@ -237,6 +252,7 @@ class Rows:
             self.nodes[row.id] = row
         _mark(self.gone, row.id, row.kind == GONE)
         _mark(self.dirty_nodes, row.id, row.dirty == DIRTY and row.kind != GONE)
+        _mark(self.parked_nodes, row.id, row.dirty == PARKED and row.kind != GONE)
         _mark(self._odd_nodes, row.id, row.kind > 3)
 
 

@@ -273,3 +273,18 @@ def test_the_history_is_plain_git(engine: GitEngine, working: Working, tmp_path:
         env={"PATH": os.environ["PATH"]},
     )
     assert shown.stdout == b"1\n"
+
+
+def test_directories_may_lie_deeper_than_the_interpreter_nests_calls(engine: GitEngine, working: Working) -> None:
+    depth, node = 1_200, ROOT
+    for _ in range(depth):
+        node = working.mkdir(node, b"d", 0o755).node
+    working.create(node, b"file", 0o644)
+    engine.create_branch("run", commit(engine), 1)
+    run, node = engine.working("run"), ROOT
+    for _ in range(depth):
+        node = run.lookup(node, b"d").node
+    found = run.lookup(node, b"file").node
+    write(run, found, b"deep")
+    assert run.path(found) == b"d/" * depth + b"file"
+    assert engine.commit("run", NOTE) is not None
