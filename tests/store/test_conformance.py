@@ -15,6 +15,7 @@ from store.conformance.bench import Check, put_file, refused, same
 from store.conformance.crash import Cut, check_after, expect_states
 from store.conformance.machine import build_machine
 from store.conformance.scenario import play
+from store.conformance.side_by_side import SideBySide
 from store.engines.reference import nodes, working
 from store.engines.reference.engine import ReferenceEngine
 from store.engines.reference.handles import MemoryHandle
@@ -122,20 +123,19 @@ def test_a_merge_without_compare_and_set_is_found_by_those_at_work(monkeypatch: 
 
 
 def test_the_state_machine_finds_a_lost_truncation(monkeypatch: pytest.MonkeyPatch) -> None:
-    machine = build_machine("reference")
     change: Any = working.MemoryWorking.set_attributes
+    work: Any = SideBySide.work
+    reference: list[Any] = []
 
     def forget_size(self: working.MemoryWorking, node: int, wanted: AttributeChange) -> object:
-        lost = self._layer is not tried[0]._layer
-        return change(self, node, AttributeChange(mode=wanted.mode) if lost else wanted)
+        whole = self._layer is reference[0]._layer
+        return change(self, node, wanted if whole else AttributeChange(mode=wanted.mode))
 
-    tried: list[Any] = []
+    def remember(self: SideBySide, call: Any) -> None:
+        reference[:] = [self.reference.working(self.current)]
+        work(self, call)
 
-    class Machine(machine):  # type: ignore[misc, valid-type]
-        def work(self, call: Any) -> None:
-            tried[:] = [self.reference.working(self.current)]
-            super().work(call)
-
+    monkeypatch.setattr(SideBySide, "work", remember)
     monkeypatch.setattr(working.MemoryWorking, "set_attributes", forget_size)
     quick = settings(
         max_examples=200,
@@ -146,7 +146,7 @@ def test_the_state_machine_finds_a_lost_truncation(monkeypatch: pytest.MonkeyPat
         suppress_health_check=list(HealthCheck),
     )
     with pytest.raises(BrokenPromise):
-        run_state_machine_as_test(Machine, settings=quick)
+        run_state_machine_as_test(build_machine("reference"), settings=quick)
 
 
 def test_a_state_between_old_and_new_is_found_after_a_crash(tmp_path: Path) -> None:

@@ -168,11 +168,12 @@ class ReferenceEngine:
         with self._lock:
             line = self._line(name)
             layer = line.layer
-            differences = [] if layer is None else layer.differences()
-            if layer is None or not differences:
+            if layer is None:
                 return None
-            before, renames = layer.head, layer.renames()
+            before, renames, differences = layer.head, layer.renames(), layer.differences()
             layer.settle()
+            if not differences:
+                return None
             head = self.history.add(layer.head, (line.branch.head,), note, (renames,))
             line.branch = replace(line.branch, head=head)
             left_out = tuple(layer.nodes.left_out(layer.nodes.root))
