@@ -8,6 +8,7 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -79,6 +80,20 @@ def test_the_deadline_is_the_first_moment_that_is_too_late(trust: Trust) -> None
     assert [trust.gate(gate.id).state for gate in (early, late)] == [GateState.APPROVED, GateState.EXPIRED]
     with pytest.raises(GateClosed, match="already expired"):
         trust.answer_gate(late.id, late.digest, True, OWNER, "", DEADLINE - 1)
+
+
+def test_a_gate_expires_in_one_process_only(trust: Trust, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gate, other = ask(trust), Trust.open(tmp_path / "trust")
+    real, found = trust._engine.transaction, []
+
+    def overtaken(*, durable: bool = True) -> AbstractContextManager[None]:
+        found.extend(other.expire_gates(DEADLINE))
+        return real(durable=durable)
+
+    monkeypatch.setattr(trust._engine, "transaction", overtaken)
+    assert trust.expire_gates(DEADLINE) == []
+    assert [each.id for each in found] == [gate.id]
+    other.close()
 
 
 def test_a_question_can_be_taken_back_until_it_is_used(trust: Trust) -> None:

@@ -220,6 +220,17 @@ def test_the_first_bad_record_is_named(trust: Trust, tmp_path: Path, damage: str
     assert str(expected) in verification.why
 
 
+def test_a_record_that_was_changed_and_sealed_again_does_not_fit_the_next(trust: Trust, tmp_path: Path) -> None:
+    fill(trust)
+    record = trust.record(4)
+    draft = Draft(record.time, record.phase.value, None, record.kind, "", "", "", '{"n":"forged"}')
+    forged = seal(draft, 4, bytes.fromhex(record.previous))
+    with tampering(tmp_path / "trust") as connection:
+        connection.execute("UPDATE records SET body = ?, hash = ? WHERE sequence = 4", (forged[8], forged[10]))
+    verification = trust.verify()
+    assert (verification.first_bad, verification.why) == (5, "record 5 does not follow the one before it")
+
+
 def test_a_cut_off_end_shows_against_an_anchor_only(trust: Trust, tmp_path: Path) -> None:
     fill(trust)
     anchor, middle = trust.head(), list(trust.records())[3]

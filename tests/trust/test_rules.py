@@ -297,10 +297,11 @@ def test_a_directory_with_rules_about_names_is_kept_by_name() -> None:
 
 
 def test_a_denial_is_kept_for_its_own_path() -> None:
-    cache, asked = DecisionCache(), facts(path=b"lib/a", action=Action.WRITE)
+    cache, asked = DecisionCache(), facts(path=b"lib/a", action=Action.DELETE)
     cache.keep(Epoch(1), "l1", b"lib", b"a", policy(), asked, decide(policy(), asked))
-    assert cache.find(Epoch(1), "l1", Action.WRITE, b"lib", b"a", NOW) is not None
-    assert cache.find(Epoch(1), "l1", Action.WRITE, b"lib", b"b", NOW) is None
+    assert policy().uniform_below(Action.DELETE, b"lib")
+    assert cache.find(Epoch(1), "l1", Action.DELETE, b"lib", b"a", NOW) is not None
+    assert cache.find(Epoch(1), "l1", Action.DELETE, b"lib", b"b", NOW) is None
 
 
 def test_a_change_of_epoch_and_the_clock_end_an_entry() -> None:

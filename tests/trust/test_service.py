@@ -242,6 +242,19 @@ def test_a_missing_key_takes_its_leases_along_and_nothing_else(tmp_path: Path) -
     trust.close()
 
 
+def test_the_number_of_a_lost_key_is_not_used_again(tmp_path: Path) -> None:
+    trust = open_trust(tmp_path / "t")
+    trust.rotate_key()
+    _, lost = give_lease(trust)
+    trust.close()
+    (tmp_path / "t/keys/lease-2.key").unlink()
+    trust = Trust.open(tmp_path / "t")
+    assert sorted(path.name for path in (tmp_path / "t/keys").iterdir()) == ["lease-1.key", "lease-3.key"]
+    with pytest.raises(Unauthenticated, match="epoch 2"):
+        trust.authenticate(lost, NOW)
+    trust.close()
+
+
 def test_rotating_the_key_keeps_older_leases(trust: Trust, tmp_path: Path) -> None:
     _, older = give_lease(trust)
     assert trust.rotate_key() == 2

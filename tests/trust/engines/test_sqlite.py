@@ -11,7 +11,7 @@ import apsw
 import pytest
 
 from trust.chain import GENESIS, Draft, seal
-from trust.engines.sqlite.database import Database
+from trust.engines.sqlite.database import Database, _connect
 from trust.engines.sqlite.engine import open_engine, probe
 from trust.engines.sqlite.sync import GroupSync
 from trust.errors import RecorderUnavailable
@@ -51,6 +51,15 @@ def database(tmp_path: Path) -> Iterator[Database]:
 def test_no_statement_goes_around_the_guards(database: Database, statement: str) -> None:
     with pytest.raises((apsw.AuthError, apsw.ConstraintError, apsw.SQLError)), database.transaction(durable=True):
         database.change(statement)
+    assert database.rows("SELECT * FROM records") == [ROW]
+
+
+def test_replacing_a_record_is_removing_it_even_without_the_guard_of_numbers(database: Database, tmp_path: Path) -> None:
+    connection = _connect(tmp_path / "trust.db", apsw.SQLITE_OPEN_READWRITE)
+    connection.execute("DROP TRIGGER records_follow")
+    with pytest.raises(apsw.ConstraintError, match="not removed"):
+        connection.execute("INSERT OR REPLACE INTO records SELECT * FROM records")
+    connection.close()
     assert database.rows("SELECT * FROM records") == [ROW]
 
 
