@@ -53,6 +53,39 @@ def test_a_failure_reaches_its_own_group_and_the_next_goes_on() -> None:
         assert batcher.submit(7) == 7
 
 
+def test_a_failure_reaches_everybody_who_was_carried_out_together() -> None:
+    started, go, failed = threading.Event(), threading.Event(), []
+
+    def carry_out(items: list[int]) -> list[int]:
+        started.set()
+        assert go.wait(30)
+        if 13 in items:
+            raise ValueError("13")
+        return items
+
+    batcher: Batcher[int, int] = Batcher(carry_out)
+
+    def submit(item: int) -> None:
+        try:
+            batcher.submit(item)
+        except ValueError:
+            failed.append(item)
+
+    first = threading.Thread(target=submit, args=(0,))
+    first.start()
+    assert started.wait(30)
+    others = [threading.Thread(target=submit, args=(item,)) for item in (12, 13, 14)]
+    for thread in others:
+        thread.start()
+    while len(batcher._waiting) < 3:
+        threading.Event().wait(0.001)
+    go.set()
+    for thread in (first, *others):
+        thread.join(30)
+        assert not thread.is_alive()
+    assert sorted(failed) == [12, 13, 14] and batcher.submit(1) == 1
+
+
 def test_every_caller_gets_its_own_result_under_load() -> None:
     batcher: Batcher[int, int] = Batcher(lambda items: [item * item for item in items])
     wrong: list[int] = []
