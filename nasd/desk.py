@@ -94,13 +94,12 @@ class Desk:
 
     def commit(self, identity: Identity, text: str) -> CommitId:
         """Return the commit a text stands for, when the caller can reach it from a branch it sees. Raises `Kind.NOT_FOUND`."""
-        engine = self.appliance.engine
-        run = self.runs.of_branch(text)
-        if run is not None and self.sees_run(identity, run):
-            return engine.branch(run.branch).head
         missing = Fault(Kind.NOT_FOUND, f"{text}: no such commit, branch or snapshot", hint="`nas log` shows commits")
+        run = self.runs.of_branch(text)
+        if run is not None and not self.sees_run(identity, run):
+            raise missing
         try:
-            commit = engine.resolve(text)
+            commit = self.appliance.engine.resolve(run.branch if run else text)
         except NotFound:
             raise missing from None
         if identity.lease is not None and not self._reaches(identity, commit):
