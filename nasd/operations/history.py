@@ -50,7 +50,7 @@ def _commit(desk: Desk, identity: Identity, arguments: Arguments) -> Document:
 
 
 def _log(desk: Desk, identity: Identity, arguments: Arguments) -> Document:
-    start = CommitId(arguments["cursor"]) if "cursor" in arguments else desk.commit(identity, arguments["branch"])
+    start = desk.commit(identity, arguments.get("cursor") or arguments["branch"])
     path = path_argument(arguments["path"]) if "path" in arguments else None
     limit = int(arguments.get("limit", _LOG_LIMIT))
     commits = list(islice(_seen_log(desk, identity, start, path), limit + 1))

@@ -125,6 +125,7 @@ def test_a_commit_a_lease_cannot_reach_is_not_found(desk: Desk) -> None:
     house.write(other, {"x": b"x"})
     hidden = house.runs.commit(other, house.owner, "hidden")["commit"]
     secret = desk.call("run.start", role="coder")["secret"]
+    desk.refused(Kind.NOT_FOUND, "history.log", secret, branch="main", cursor=hidden)
     fault = desk.refused(Kind.NOT_FOUND, "history.show", secret, commit=hidden)
     assert fault.message.replace(hidden, "X") == desk.refused(Kind.NOT_FOUND, "history.show", secret, commit="0" * 40).message.replace(
         "0" * 40, "X"
