@@ -17,7 +17,7 @@ messages = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_si
 
 
 @given(messages, provenances, st.integers(0, 1 << 40))
-@settings(max_examples=300)
+@settings(max_examples=150)
 def test_a_note_comes_back_as_it_went_in(message: str, provenance: Provenance, when: int) -> None:
     assume(message.strip())
     note = Note(message, provenance, when)

@@ -57,6 +57,17 @@ def what_one_caller_did_the_next_call_of_another_sees(bench: Bench) -> None:
     same(see_files(bench.engine.working("main")), {}, "the tree after removal")
 
 
+def a_commit_touches_nothing(bench: Bench) -> None:
+    """What a commit does to its own books is no change that anybody sees."""
+    working, _ = bench.grow({b"d/f": b"1", b"g": b"1"})
+    put_file(working, b"d/f", b"2")
+    move(working, b"g", b"h")
+    before = working.version()
+    bench.commit()
+    touched = working.touched(before)
+    same(None if touched is None else list(touched), [], "what the commit touched")
+
+
 def errors_say_what_is_wrong(bench: Bench) -> None:
     """The documented errors of every method of a working layer."""
     working, _ = bench.grow({b"d/f": b"1", b"g": b"2"})
@@ -217,6 +228,7 @@ CHECKS = (
     a_size_beyond_every_limit_is_too_large,
     nodes_keep_their_identity,
     what_one_caller_did_the_next_call_of_another_sees,
+    a_commit_touches_nothing,
     errors_say_what_is_wrong,
     renames_replace_refuse_and_swap_as_posix_says,
     a_handle_outlives_the_name_of_its_file,

@@ -9,6 +9,7 @@ import pytest
 
 from store.contract import Working
 from store.engines.git.engine import GitEngine
+from store.engines.git.ownership import _file_system, refuse_network
 from store.model import ROOT
 from tests.store.engines.git.desk import WRITING, commit, find, names, open_store, put, read, write
 
@@ -113,3 +114,16 @@ def test_an_open_handle_is_no_obstacle_to_closing_and_reopening(store: Path) -> 
     engine, working = restart(store)
     assert read(working, b"kept") == b"COMMITTED"
     engine.close()
+
+
+def test_a_repository_that_was_not_finished_is_made_again(tmp_path: Path) -> None:
+    (tmp_path / "store" / "tmp" / "repo.git").mkdir(parents=True)
+    engine = open_store(tmp_path / "store")
+    engine.create_branch("main", None, 1)
+    engine.maintain(1)
+    engine.close()
+
+
+def test_the_kind_of_a_file_system_is_known(tmp_path: Path) -> None:
+    assert _file_system(Path("/proc")) == 0x9FA0
+    refuse_network(tmp_path)
