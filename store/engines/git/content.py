@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from store.contract import Content
-from store.engines.git.database import Sync
+from store.engines.git.packs import Sync, sync_folder
 from store.engines.git.steps import step
 from store.engines.git.vault import Vault
 from store.errors import NoSpace, NotFound, StoreError, TooLarge
@@ -83,6 +83,7 @@ class UpperFiles:
         """Keep the files in `folder`, which is made when it is missing."""
         self._folder = folder
         self._sync = sync
+        self._rooted = False
         folder.mkdir(parents=True, exist_ok=True)
 
     def create(self) -> tuple[int, int]:
@@ -139,11 +140,10 @@ class UpperFiles:
         """Return once the names of all files are on stable storage."""
         step("upper: sync folder")
         with disk_errors(self._folder.name):
-            descriptor = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-            try:
-                self._sync(descriptor)
-            finally:
-                os.close(descriptor)
+            if not self._rooted:
+                sync_folder(self._folder.parent, self._sync)
+                self._rooted = True
+            sync_folder(self._folder, self._sync)
 
     def sync_files(self, numbers: Iterable[int]) -> None:
         """Return once the content and names of files are on stable storage; files that are gone need none."""

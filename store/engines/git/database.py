@@ -22,6 +22,7 @@ from typing import Any
 
 import apsw
 
+from store.engines.git.packs import Sync, sync_folder
 from store.engines.git.steps import step
 from store.errors import NoSpace, StoreError
 
@@ -91,9 +92,6 @@ CREATE INDEX name_rev ON name (branch, rev);
 _CHECKPOINT_PAGES = 4_000
 _BUSY_SECONDS = 60.0
 
-Sync = Callable[[int], None]
-"""Puts the content of a descriptor on stable storage: `os.fdatasync`, or nothing in the test that must lose data."""
-
 Row = tuple[Any, ...]
 
 
@@ -112,7 +110,7 @@ class Database:
         self._reader.execute("SELECT 1 FROM branch").fetchall()
         self._wal = os.open(f"{path}-wal", os.O_RDONLY | os.O_CLOEXEC)
         self._syncs = _Syncs()
-        _sync_folder(path.parent, sync)
+        sync_folder(path.parent, sync)
 
     @contextmanager
     def transaction(self) -> Iterator[apsw.Connection]:
@@ -213,12 +211,3 @@ def _prepare_schema(connection: apsw.Connection) -> None:
     if found == 0:
         connection.execute(_SCHEMA)
         connection.pragma("user_version", SCHEMA_VERSION)
-
-
-def _sync_folder(folder: Path, sync: Sync) -> None:
-    """Make the names of files just created in `folder` durable."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        sync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -12,10 +12,9 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from store.engines.git.database import Sync
 from store.engines.git.large import LargeStore, Pointer, belongs, encode_pointer
 from store.engines.git.objects import GitObject, Kind, make_object
-from store.engines.git.packs import PackWriter
+from store.engines.git.packs import PackWriter, Sync
 from store.engines.git.steps import step
 from store.engines.git.vault import Vault
 

@@ -21,11 +21,12 @@ from pathlib import Path
 import apsw
 
 from store.engines.git.content import ContentCache, UpperFiles
-from store.engines.git.database import Database, Row, Sync
+from store.engines.git.database import Database, Row
 from store.engines.git.edits import Edit
 from store.engines.git.fence import Fence
 from store.engines.git.files import OpenFile
 from store.engines.git.nodes import PUT_NODE, SELECT_NODES, NodeRow, describe_node
+from store.engines.git.packs import Sync
 from store.engines.git.rows import NameRow, NameRows, NodeRows, Place, Rows
 from store.engines.git.vault import Vault
 from store.errors import NotFound, Stale

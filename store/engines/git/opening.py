@@ -16,7 +16,7 @@ from typing import Literal
 from store.engines.git.commands import run_git
 from store.engines.git.commits import Committer
 from store.engines.git.content import ContentCache
-from store.engines.git.database import Database, Sync
+from store.engines.git.database import Database
 from store.engines.git.engine import GitEngine
 from store.engines.git.history import History
 from store.engines.git.large import LargeStore
@@ -25,6 +25,7 @@ from store.engines.git.layers import Layers
 from store.engines.git.maintenance import Maintainer
 from store.engines.git.merging import Merger
 from store.engines.git.ownership import is_safe, lock_store, make_safe, read_boot, refuse_network
+from store.engines.git.packs import Sync, sync_folder
 from store.engines.git.transfers import Transfers
 from store.engines.git.upkeep import Upkeep
 from store.engines.git.vault import Vault
@@ -51,7 +52,7 @@ def open_engine(
     with ExitStack() as opening:
         this_boot = boot or read_boot()
         if role == "owner":
-            _prepare(folder, opening)
+            _prepare(folder, opening, sync)
         elif not is_safe(folder, this_boot):
             raise InUse(str(folder), "no owner has opened the store since the machine started")
         database = Database(folder / "meta.db", sync=sync)
@@ -65,7 +66,7 @@ def open_engine(
         return _assemble(folder, database, large, maintainer, recovered, clock, sync, opening)
 
 
-def _prepare(folder: Path, opening: ExitStack) -> None:
+def _prepare(folder: Path, opening: ExitStack, sync: Sync) -> None:
     """Make what is missing of a store, and own it."""
     folder.mkdir(parents=True, exist_ok=True)
     refuse_network(folder)
@@ -74,8 +75,24 @@ def _prepare(folder: Path, opening: ExitStack) -> None:
     shutil.rmtree(folder / "tmp", ignore_errors=True)
     for name in _FOLDERS:
         (folder / name).mkdir(exist_ok=True)
-    if not (folder / "repo.git" / "HEAD").exists():
-        run_git(None, "init", "--quiet", "--bare", "--initial-branch=main", str(folder / "repo.git"))
+    if not (folder / "repo.git").exists():
+        _make_repository(folder, sync)
+    sync_folder(folder, sync)
+    sync_folder(folder.parent, sync)
+
+
+def _make_repository(folder: Path, sync: Sync) -> None:
+    """Make the bare repository of a store beside its place, and put it there when it is whole and on stable storage."""
+    draft = folder / "tmp" / "repo.git"
+    run_git(None, "init", "--quiet", "--bare", "--template=", "--initial-branch=main", str(draft))
+    (draft / "objects" / "pack").mkdir(exist_ok=True)
+    for path in (*draft.rglob("*"), draft):
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            sync(descriptor)
+        finally:
+            os.close(descriptor)
+    draft.rename(folder / "repo.git")
 
 
 def _assemble(

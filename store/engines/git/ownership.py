@@ -15,8 +15,8 @@ import os
 import shutil
 from pathlib import Path
 
-from store.engines.git.database import Database, Row, Sync
-from store.engines.git.packs import sync_folder
+from store.engines.git.database import Database, Row
+from store.engines.git.packs import Sync, sync_folder
 from store.errors import InUse, StoreError, Unsupported
 
 _NETWORK = {

@@ -17,14 +17,14 @@ from store.contract import Progress
 from store.engines.git.branches import Branches, BranchRow, check_name
 from store.engines.git.clones import Outgoing, export_history
 from store.engines.git.commits import store_objects
-from store.engines.git.database import Database, Sync
+from store.engines.git.database import Database
 from store.engines.git.exports import export_tree
 from store.engines.git.histories import import_history
 from store.engines.git.history import History
 from store.engines.git.imports import import_tree
 from store.engines.git.large import LargeStore, Pointer
 from store.engines.git.objects import compose_commit
-from store.engines.git.packs import PackWriter
+from store.engines.git.packs import PackWriter, Sync
 from store.engines.git.upkeep import Upkeep
 from store.engines.git.vault import Vault
 from store.errors import Exists, NotFound
