@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from interfaces.fuse.growing import Growing
 from interfaces.fuse.known import Known
 from interfaces.port import ROOT, Touch, Workspace
 
@@ -43,6 +44,7 @@ class Coherence:
         self._seen = workspace.version()
         self._root_names: set[bytes] = set()
         self._stale: set[int] = set()
+        self._growing = Growing(workspace)
         self.mutations = 0
 
     def tell_root_name(self, name: bytes) -> None:
@@ -73,6 +75,13 @@ class Coherence:
         self.mutations += 1
         return self.everything() if touched is None else list(self._notices(touched))
 
+    def look_at_growing(self) -> list[Notice]:
+        """Return what the kernel must drop of files that are being written elsewhere without a new version for each write."""
+        nodes = [node for node in self._growing.collect() if node in self._known]
+        self._stale.update(nodes)
+        self.mutations += len(nodes)
+        return [Notice(node) for node in nodes]
+
     def everything(self) -> list[Notice]:
         """Return notices for all the kernel holds: names first, so that no path leads past what follows."""
         nodes = self._known.nodes()
@@ -86,6 +95,7 @@ class Coherence:
         names = {(parent, name) for parent, name in names if parent in known}
         nodes = {touch.node for touch in touched if touch.node in known}
         self._stale.update(nodes)
+        self._growing.note(touch.node for touch in touched)
         yield from (Notice(parent, name) for parent, name in names)
         yield from (Notice(node) for node in nodes)
         yield from (Notice(parent, pages=False) for parent in {parent for parent, _ in names} - nodes)

@@ -231,7 +231,7 @@ class Operations:
     def changes(self) -> list[Notice]:
         """Return what the kernel must drop because it changed through another door."""
         pending, self._pending = self._pending, []
-        return pending + self._coherence.collect()
+        return pending + self._coherence.collect() + self._coherence.look_at_growing()
 
     def everything(self) -> list[Notice]:
         """Return notices for all the kernel holds."""

@@ -8,7 +8,9 @@ from typing import NamedTuple, cast
 
 import pytest
 
+from interfaces.faults import Fault, Kind
 from interfaces.fuse.coherence import Coherence, Notice
+from interfaces.fuse.growing import FILES_MAX, LOOKS_MAX, Growing
 from interfaces.fuse.known import LARGE, Known
 from interfaces.port import ROOT, Workspace
 from tests.interfaces.fuse.test_attributes import Node
@@ -28,9 +30,15 @@ class Changes:
     def __init__(self) -> None:
         self.log: list[Touch] = []
         self.forgotten = 0
+        self.nodes = {node: Node(stat.S_IFREG | 0o644, node=node) for node in (2, 3)}
 
     def version(self) -> int:
         return len(self.log)
+
+    def attributes(self, node: int) -> Node:
+        if node not in self.nodes:
+            raise Fault(Kind.STALE, "gone")
+        return self.nodes[node]
 
     def touched(self, since: int) -> Sequence[Touch] | None:
         return None if since < self.forgotten else self.log[since:]
@@ -83,6 +91,37 @@ def test_a_changed_content_makes_the_next_open_distrust_the_cache_once(coherence
     assert coherence.is_stale(2)
     assert not coherence.is_stale(2)
     assert not coherence.is_stale(3)
+
+
+def test_a_file_that_grows_elsewhere_is_told_at_every_step(coherence: Coherence, changes: Changes) -> None:
+    changes.log.append(Touch(None, None, 2))
+    coherence.collect()
+    assert coherence.look_at_growing() == []
+    for size in (5, 9):
+        changes.nodes[2] = Node(stat.S_IFREG | 0o644, node=2, size=size)
+        assert coherence.look_at_growing() == [Notice(2)]
+        assert coherence.is_stale(2)
+        assert coherence.look_at_growing() == []
+
+
+def test_a_file_is_left_once_it_rests_or_is_gone(changes: Changes) -> None:
+    growing = Growing(cast("Workspace", changes))
+    growing.note([2, 3])
+    del changes.nodes[3]
+    for _ in range(LOOKS_MAX + 2):
+        assert growing.collect() == []
+    changes.nodes[2] = Node(stat.S_IFREG | 0o644, node=2, size=5)
+    changes.nodes[3] = Node(stat.S_IFREG | 0o644, node=3, size=5)
+    assert growing.collect() == []
+
+
+def test_only_the_latest_files_are_looked_at(changes: Changes) -> None:
+    growing = Growing(cast("Workspace", changes))
+    nodes = range(10, 10 + 2 * FILES_MAX)
+    changes.nodes = {node: Node(stat.S_IFREG, node=node) for node in nodes}
+    growing.note(nodes)
+    changes.nodes = {node: Node(stat.S_IFREG, node=node, size=1) for node in nodes}
+    assert growing.collect() == list(nodes[-FILES_MAX:])
 
 
 def test_what_the_kernel_does_not_hold_is_not_told(coherence: Coherence, changes: Changes) -> None:

@@ -84,6 +84,30 @@ def test_two_mounts_of_one_branch_see_each_others_changes(shop: Shop) -> None:
     assert becomes(lambda: os.listdir(other) == [])
 
 
+def test_a_file_that_one_mount_keeps_writing_grows_on_the_other(shop: Shop) -> None:
+    one, other = shop.serve("log").point, shop.serve("log").point
+    with open(one / "log", "ab", buffering=0) as log:
+        written = b""
+        for number in range(5):
+            line = b"line %d\n" % number
+            log.write(line)
+            written += line
+            assert becomes(lambda written=written: content(other / "log") == written)
+            assert os.stat(other / "log").st_size == len(written)
+
+
+def test_both_mounts_append_to_one_log(shop: Shop) -> None:
+    one, other = shop.serve("logs").point, shop.serve("logs").point
+    (one / "log").touch()
+    with open(one / "log", "ab", buffering=0) as left, open(other / "log", "ab", buffering=0) as right:
+        for number in range(50):
+            left.write(b"left %d\n" % number)
+            right.write(b"right %d\n" % number)
+    expected = sorted(b"%s %d" % (word, number) for word in (b"left", b"right") for number in range(50))
+    assert becomes(lambda: sorted((content(one / "log") or b"").splitlines()) == expected)
+    assert becomes(lambda: content(other / "log") == content(one / "log"))
+
+
 def test_a_killed_server_loses_no_write_that_returned(shop: Shop) -> None:
     served = shop.serve("killed")
     writer = subprocess.Popen(
