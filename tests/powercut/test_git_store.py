@@ -4,16 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.powercut.machine import cut_power, recorded, why_not_here
+from tests.powercut.machine import cut_power, recorded
 
 pytestmark = [pytest.mark.root, pytest.mark.fuse, pytest.mark.slow]
-
-
-@pytest.fixture(autouse=True)
-def _able() -> None:
-    why = why_not_here()
-    if why is not None:
-        pytest.skip(why)
 
 
 def test_every_acknowledged_effect_survives_forty_cuts() -> None:
