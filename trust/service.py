@@ -71,7 +71,10 @@ class Trust:
         self._engine.close()
 
     def transaction(self) -> AbstractContextManager[None]:
-        """Make every write inside one atomic step that is durable when the block ends. Keep it short: writers wait for each other."""
+        """Make every write inside one atomic step that is durable when the block ends.
+
+        Writers wait for each other: keep it short, and do not await inside it, since it belongs to the thread.
+        """
         return self._engine.transaction()
 
     def epoch(self) -> Epoch:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tests.trust.samples import NOW, facts, merge
-from trust.model import Action, BudgetKind, Effect, Facts, Scope
+from trust.model import Action, BudgetKind, Effect, Facts, PrincipalKind, Scope
 from trust.policy import compile_policy, decide, default_policy
 
 POLICY = compile_policy(default_policy(), "default.yaml")
@@ -47,6 +47,13 @@ def test_credential_files_are_out_of_reach(path: bytes) -> None:
 @pytest.mark.parametrize("path", [b"certifi/cacert.pem", b".env.example", b"docs/environment", b"id_rsa.pub"])
 def test_public_files_of_similar_names_pass(path: bytes) -> None:
     assert effect(facts(path=path)) is Effect.ALLOW
+
+
+def test_who_may_look_at_a_run_can_not_change_it() -> None:
+    person = facts(kind=PrincipalKind.HUMAN, lease=None, lease_state=None)
+    assert effect(person) is effect(replace(person, action=Action.LIST)) is Effect.ALLOW
+    for action in (Action.WRITE, Action.DELETE, Action.PROPOSE):
+        assert effect(replace(person, action=action)) is Effect.DENY
 
 
 def test_the_owners_runs_get_the_whole_tree_for_a_day() -> None:
