@@ -44,6 +44,7 @@ CREATE TABLE branch (
     inherited_ns INTEGER NOT NULL,         -- the time of files that no one touched on this branch
     published_head BLOB                    -- the head in the refs that git sees
 );
+CREATE INDEX branch_dirty ON branch (name) WHERE dirty;
 CREATE TABLE snapshot (name TEXT PRIMARY KEY, target BLOB NOT NULL, created INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE object (seq INTEGER PRIMARY KEY, oid BLOB NOT NULL UNIQUE, kind INTEGER NOT NULL, data BLOB NOT NULL);
 CREATE TABLE large (oid BLOB PRIMARY KEY, sha256 BLOB NOT NULL, size INTEGER NOT NULL) WITHOUT ROWID;

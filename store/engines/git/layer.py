@@ -54,7 +54,7 @@ class Layer:
     """One branch's working tree in this process."""
 
     def __init__(self, around: Surroundings, branch: int) -> None:
-        """Load the rows of a branch by its number. Raises `NotFound`."""
+        """Prepare for the rows of a branch by its number; the first refresh loads them."""
         self.around = around
         self.branch = branch
         self.lock = threading.RLock()
@@ -67,7 +67,6 @@ class Layer:
         self._open: dict[NodeId, OpenFile] = {}
         self._orphans: dict[NodeId, NodeRow] = {}
         self.rows = Rows(around.vault.tree, b"", 0)
-        self.refresh()
 
     def refresh(self) -> None:
         """Take over what other processes changed. Raises `NotFound` when the branch is gone."""
@@ -189,6 +188,10 @@ class Layer:
                 del self._open[file.node]
                 self._orphans.pop(file.node, None)
                 file.release()
+
+    def is_idle(self) -> bool:
+        """Tell whether nobody uses the layer and nobody has a file of it open."""
+        return self.users == 0 and not self._open
 
     def close(self) -> None:
         """Release the fence; the layer is not used any more."""

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 
 from store.engines.git.content import measure_uppers
 from store.engines.git.layer import Layer, Surroundings
+from store.errors import NotFound
 
 _IDLE = 64
 
@@ -28,7 +29,7 @@ class Layers:
     def acquire(self, branch: int) -> Layer:
         """Return the layer of a branch; give it back with `release`. Raises `NotFound`."""
         with self._lock:
-            layer = self._layers.pop(branch, None) or Layer(self._around, branch)
+            layer = self._layers.pop(branch, None) or self._load(branch)
             self._layers[branch] = layer
             layer.users += 1
             return layer
@@ -37,9 +38,8 @@ class Layers:
         """Give back one use of a layer."""
         with self._lock:
             layer.users -= 1
-            idle = [other for other in self._layers.values() if other.users == 0]
-            for other in idle[: max(len(idle) - _IDLE, 0)]:
-                self._layers.pop(other.branch).close()
+            if len(self._layers) > _IDLE:
+                self._drop_oldest()
 
     @contextmanager
     def borrowed(self, branch: int) -> Iterator[Layer]:
@@ -58,8 +58,22 @@ class Layers:
         """Drop the layer of a branch that was removed, unless somebody still uses it."""
         with self._lock:
             layer = self._layers.get(branch)
-            if layer is not None and layer.users == 0:
+            if layer is not None and layer.is_idle():
                 self._layers.pop(branch).close()
+
+    def _drop_oldest(self) -> None:
+        idle = [layer for layer in self._layers.values() if layer.is_idle()]
+        for layer in idle[: max(len(idle) - _IDLE, 0)]:
+            self._layers.pop(layer.branch).close()
+
+    def _load(self, branch: int) -> Layer:
+        layer = Layer(self._around, branch)
+        try:
+            layer.refresh()
+        except NotFound:
+            layer.close()
+            raise
+        return layer
 
     def close(self) -> None:
         """Drop every layer."""
