@@ -215,6 +215,8 @@ class StoreMachine(RuleBasedStateMachine):
         into = self.stores.current
         source = next(name for name in _BRANCHES if name not in self.stores.layers)
         self.stores.create_branch(source, self.stores.heads(into))
+        if source not in self.stores.layers:
+            return
         for branch, edits in ((source, there), (into, here)):
             self.stores.current = branch
             for _ in range(edits):
