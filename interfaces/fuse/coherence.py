@@ -2,8 +2,9 @@
 
 1. The kernel caches entries and attributes without a limit, so every change that does not come through this mount must be
    announced to it. `Workspace.version` tells that something changed, `Workspace.touched` what.
-2. What this mount did itself needs no announcement: the kernel knows. A change is ours when the version after our own call
-   is the successor of the version seen last; a bigger step may hide somebody else's change and is announced whole.
+2. What this mount did itself needs no announcement: the kernel knows. A call that surely changed something made the version
+   that follows the one seen last; a call that may have changed nothing made it when it was not there before the call and
+   names no other node. A bigger step may hide somebody else's change and is announced whole.
 3. Deciding (here) happens in the thread that answers the kernel, between two answers: an answer given before is then always
    older than the announcement, and one given after is already made of the new state. Announcing itself blocks in the
    kernel and happens in another thread (`interfaces.fuse.notices`).
@@ -53,10 +54,23 @@ class Coherence:
             self._root_names.add(name)
 
     def own(self) -> None:
-        """Take the change that our own call just made as known to the kernel."""
+        """Take the change that our own call surely made as known to the kernel."""
         self.mutations += 1
         if self._workspace.version() == self._seen + 1:
             self._seen += 1
+
+    def settle(self, before: int, node: int | None) -> None:
+        """Take a change as known to the kernel if our own call made it: `before` is the version before the call.
+
+        `node` is the only node the call can have changed, None where its names may be others' too.
+        """
+        self.mutations += 1
+        if before == self._seen and self._workspace.version() == before + 1 and self._concerns_only(node):
+            self._seen += 1
+
+    def _concerns_only(self, node: int | None) -> bool:
+        touched = self._workspace.touched(self._seen)
+        return touched is not None and (node is None or all(touch.node == node and touch.name is None for touch in touched))
 
     def is_stale(self, node: int) -> bool:
         """Tell once whether the content of a node changed elsewhere since the kernel last opened it."""

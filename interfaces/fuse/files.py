@@ -17,12 +17,16 @@ from interfaces.port import Access, Handle, Workspace
 
 @dataclass(slots=True)
 class OpenFile:
-    """One open of one node. `appender` is there when it was opened with O_APPEND; `cold` until a large file was touched once."""
+    """One open of one node. `appender` is there when it was opened with O_APPEND.
+
+    `cold` until a large file was touched once, `written` once something was written through it.
+    """
 
     node: int
     handle: Handle
     appender: Handle | None = None
     cold: bool = False
+    written: bool = False
 
     def close(self) -> None:
         """Release the handles."""
@@ -44,7 +48,10 @@ class Files:
 
     def open(self, node: int, access: Access, *, append: bool) -> OpenFile:
         """Open a node; `append` adds a second handle whose writes go to the end."""
-        handle = self._workspace.open(node, access)
+        return self.wrap(node, self._workspace.open(node, access), append=append)
+
+    def wrap(self, node: int, handle: Handle, *, append: bool) -> OpenFile:
+        """Make a file of a handle; it is closed when the second one cannot be had."""
         if not append:
             return OpenFile(node, handle)
         try:
@@ -74,7 +81,7 @@ class Files:
         file = self._open[number]
         appends = file.appender is not None and offset == self._ends[file.node]
         written = (file.appender if appends and file.appender else file.handle).write(offset, data)
-        file.cold = False
+        file.cold, file.written = False, True
         self._ends[file.node] = max(self._ends[file.node], offset + written)
         return written
 

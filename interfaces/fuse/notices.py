@@ -8,12 +8,15 @@
 from __future__ import annotations
 
 import errno
+import logging
 import threading
 from collections.abc import Iterable
 from queue import SimpleQueue
 from typing import Protocol
 
 from interfaces.fuse.coherence import Notice
+
+logger = logging.getLogger(__name__)
 
 _GONE = frozenset((errno.ENOTCONN, errno.ENODEV, errno.EBADF))
 _UNKNOWN_TO_KERNEL = frozenset((errno.ENOENT, errno.ENOTDIR))
@@ -64,5 +67,5 @@ class Announcer:
             if error.errno in _GONE:
                 return False
             if error.errno not in _UNKNOWN_TO_KERNEL:
-                raise
+                logger.error("the kernel did not take %s", notice, exc_info=error)
         return True

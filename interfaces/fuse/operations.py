@@ -3,8 +3,7 @@
 1. An operation takes nodes, names and bytes, returns small values or raises `Fault`; encoding and errno are the channel's.
 2. The workspace decides and records each one; what the kernel answers from its caches it was told by an operation before.
 3. One thread, the channel's, calls all of it but `open_file`, `read`, `put`, `put_change` and `sync`, which may block: those run
-   in any thread, and the channel calls `own` (or `admit`) in its own thread when one is done. It keeps two writes of one
-   file in the order they came.
+   in any thread, and the channel calls `settle` (or `admit`, `count_write`) in its own thread when one is done.
 4. Access times are those somebody set: reading does not change them (as with ``noatime``). A directory's times change when
    an entry is made or removed, by the store.
 5. A write that returned is the store's. There is no write-back cache in the kernel and no buffer here, so the end of this
@@ -43,7 +42,7 @@ class Operations:
         self._files = Files(workspace)
         self._directories = Directories(workspace)
         self._pending: list[Notice] = []
-        self.own = self._coherence.own
+        self._own = self._coherence.own
 
     # Names
 
@@ -79,27 +78,28 @@ class Operations:
         """Give a file another name."""
         check_name(name)
         attributes = self._workspace.link(node, parent, name)
-        self.own()
+        self._own()
         self._tell_name(parent, name)
         return self._hand_out(attributes)
 
     def unlink(self, parent: int, name: bytes) -> None:
         """Remove a name of anything but a directory; open files stay good."""
         self._workspace.unlink(parent, name)
-        self.own()
+        self._own()
 
     def rmdir(self, parent: int, name: bytes) -> None:
         """Remove an empty directory."""
         self._workspace.rmdir(parent, name)
-        self.own()
+        self._own()
 
     def rename(self, parent: int, name: bytes, target: int, target_name: bytes, flags: int) -> None:
         """Move a name as renameat2(2). Raises `Kind.INVALID` for flags other than NOREPLACE or EXCHANGE."""
         check_name(target_name)
         if flags not in (0, RENAME_NOREPLACE, RENAME_EXCHANGE):
             raise Fault(Kind.INVALID, "no such way to rename here")
+        before = self.version()
         self._workspace.rename(parent, name, target, target_name, replace=flags != RENAME_NOREPLACE, exchange=flags == RENAME_EXCHANGE)
-        self.own()
+        self.settle(before, None)
         self._tell_name(target, target_name)
 
     # Attributes
@@ -109,7 +109,7 @@ class Operations:
         return self.tell(self._workspace.attributes(node))
 
     def put_change(self, node: int, change: AttributeChange, caller: Caller) -> Attributes:
-        """Change attributes and return them all. May block; `own` and `tell` follow."""
+        """Change attributes and return them all. May block; `settle` and `tell` follow."""
         if node in self._known.set_id:
             change = complete_change(self._workspace.attributes(node), change, caller)
         return self._workspace.set_attributes(node, change)
@@ -130,8 +130,9 @@ class Operations:
 
     def set_xattr(self, node: int, name: bytes, value: bytes | None) -> None:
         """Set or (None) remove an extended attribute."""
+        before = self.version()
         set_xattr(self._workspace, node, name, value)
-        self.own()
+        self.settle(before, node)
 
     def list_xattrs(self, node: int) -> list[bytes]:
         """Return the names of the extended attributes."""
@@ -151,7 +152,7 @@ class Operations:
         """Return the number of an opened file, and whether what the kernel has cached of its content is still true."""
         node = file.node
         if flags & os.O_TRUNC:
-            self.own()
+            self._coherence.mutations += 1
             self._known.large.discard(node)
         file.cold = node in self._known.large
         size = self._workspace.attributes(node).size if file.appender is not None else 0
@@ -168,9 +169,9 @@ class Operations:
                 raise
             existing = self.lookup(parent, name)
             return self.admit(self.open_file(existing.node, flags), flags)[0], existing
-        appender = self._workspace.open(made.node, Access(read=False, write=True, append=True)) if flags & os.O_APPEND else None
+        file = self._files.wrap(made.node, handle, append=bool(flags & os.O_APPEND))
         attributes = self._adopt(parent, name, made, caller)
-        return self._files.add(OpenFile(made.node, handle, appender), 0), attributes
+        return self._files.add(file, 0), attributes
 
     def read(self, number: int, offset: int, size: int) -> bytes:
         """Return up to `size` bytes. May block."""
@@ -180,24 +181,43 @@ class Operations:
         return content
 
     def put(self, number: int, offset: int, data: bytes) -> int:
-        """Store bytes and return how many; set-id bits of the file go first. May block; `own` follows."""
+        """Store bytes and return how many; set-id bits of the file go first. May block; `count_write` follows."""
         node = self._files[number].node
         if node in self._known.set_id:
             self._drop_set_id(node)
         return self._files.write(number, offset, data)
 
-    def sync(self, number: int) -> None:
-        """Return once what was written to an open file is on stable storage. Blocks; `own` follows."""
-        self._files[number].handle.sync()
+    def count_write(self) -> None:
+        """Note that a write was done: listings given out from now on look again."""
+        self._coherence.mutations += 1
+
+    def sync(self, number: int) -> int:
+        """Return the node of an open file once what was written to it is on stable storage. Blocks; `settle` follows."""
+        file = self._files[number]
+        file.handle.sync()
+        return file.node
 
     def sync_all(self) -> None:
-        """Return once every write and every name is on stable storage. Blocks; `own` follows."""
+        """Return once every write and every name is on stable storage. Blocks."""
         self._workspace.sync()
 
     def release(self, number: int) -> None:
-        """Close a file."""
-        self._files.release(number).close()
-        self.own()
+        """Close a file; the store notes the size of one that was written."""
+        file = self._files.release(number)
+        if not file.written:
+            file.close()
+            return
+        before = self.version()
+        file.close()
+        self.settle(before, file.node)
+
+    def version(self) -> int:
+        """Return the version before a call that may change something, for `settle`."""
+        return self._workspace.version()
+
+    def settle(self, before: int, node: int | None) -> None:
+        """Take the change of a call as known to the kernel, if it made one; see `Coherence.settle`."""
+        self._coherence.settle(before, node)
 
     def opening_blocks(self, node: int) -> bool:
         """Tell whether opening or resizing a node may take long (fetching or copying a large file)."""
@@ -255,12 +275,12 @@ class Operations:
             self._coherence.tell_root_name(name)
 
     def _adopt(self, parent: int, name: bytes, made: Attributes, caller: Caller) -> Attributes:
-        self.own()
+        self._own()
         self._tell_name(parent, name)
         change = birth_change(made, caller, self._owner, self._known.inherited_group(parent))
         if change is not None:
             made = self._workspace.set_attributes(made.node, change)
-            self.own()
+            self._own()
         return self._hand_out(made)
 
     def _drop_set_id(self, node: int) -> None:

@@ -54,14 +54,14 @@ def serve(workspace: Workspace, mountpoint: Path, options: Options, ready: Calla
     """
     owner = Caller(options.uid, options.gid)
     operations = Operations(workspace, owner)
-    channel = Channel(operations, owner, ready)
+    started = threading.Event()
+    channel = Channel(operations, owner, lambda: _begin(started, ready))
     _allow_many_files()
     _mount(channel, mountpoint, options, workspace.branch)
     announcer = Announcer(channel.announce)
     watch = Watch(operations, announcer.tell, options.check_seconds)
-    loop = Loop(watch.tick, options.poll_seconds)
+    loop = Loop(lambda: _tick(watch, started, mountpoint), options.poll_seconds)
     announcer.start()
-    _read_far_ahead(mountpoint)
     try:
         with _end_on_signal() as signalled:
             run_session(channel, loop)
@@ -69,6 +69,19 @@ def serve(workspace: Workspace, mountpoint: Path, options: Options, ready: Calla
         _take_down(announcer, mountpoint)
         operations.close()
     return Ended.TERMINATED if signalled.is_set() else Ended.UNMOUNTED
+
+
+def _begin(started: threading.Event, ready: Callable[[], None]) -> None:
+    started.set()
+    ready()
+
+
+def _tick(watch: Watch, started: threading.Event, mountpoint: Path) -> None:
+    if started.is_set():
+        # Only now: the kernel sets its own read-ahead while it takes our answer to its first message.
+        started.clear()
+        _read_far_ahead(mountpoint)
+    watch.tick()
 
 
 def _take_down(announcer: Announcer, mountpoint: Path) -> None:

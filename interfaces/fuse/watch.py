@@ -46,10 +46,13 @@ class Watch:
                 self._due = time.monotonic() + self._check_seconds
             self._refused = False
         except Fault as fault:
-            self._refuse(fault)
+            self._refuse(fault.message)
+        except Exception as error:  # A defect here must not end the mount, nor leave caches that may be wrong.
+            logger.error("looking for changes failed", exc_info=error)
+            self._refuse("a defect")
 
-    def _refuse(self, fault: Fault) -> None:
+    def _refuse(self, why: str) -> None:
         if not self._refused:
             self._refused = True
-            logger.info("the mount answers nothing more: %s", fault.message)
+            logger.info("everything cached is dropped: %s", why)
             self._tell(self._operations.everything())

@@ -198,12 +198,13 @@ class Channel(pyfuse3.Operations):
     ) -> EntryAttributes:
         """Change attributes; a new size of a large file may copy it first."""
         operations, change = self._operations, decode_change(attr, fields)
+        before = operations.version()
         if change.size and operations.opening_blocks(inode):
             await self._loop.in_thread(operations.put_change, inode, change, _caller(ctx))
             result = operations.attributes(inode)
         else:
             result = operations.put_change(inode, change, _caller(ctx))
-        operations.own()
+        operations.settle(before, inode)
         return self._encode(operations.tell(result))
 
     @answer
@@ -268,7 +269,7 @@ class Channel(pyfuse3.Operations):
             written = await self._loop.in_thread(operations.put, fh, off, buf)
         else:
             written = operations.put(fh, off, buf)
-        operations.own()
+        operations.count_write()
         return written
 
     async def flush(self, fh: FileHandleT) -> None:
@@ -283,8 +284,9 @@ class Channel(pyfuse3.Operations):
     @answer_late
     async def fsync(self, fh: FileHandleT, datasync: bool) -> None:
         """Make a file durable."""
-        await self._loop.in_thread(self._operations.sync, fh)
-        self._operations.own()
+        before = self._operations.version()
+        node = await self._loop.in_thread(self._operations.sync, fh)
+        self._operations.settle(before, node)
 
     # Directories
 
@@ -311,7 +313,6 @@ class Channel(pyfuse3.Operations):
     async def fsyncdir(self, fh: FileHandleT, datasync: bool) -> None:
         """Make the names durable."""
         await self._loop.in_thread(self._operations.sync_all)
-        self._operations.own()
 
 
 def operation_names() -> Sequence[str]:

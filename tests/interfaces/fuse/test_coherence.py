@@ -73,6 +73,27 @@ def test_ones_own_change_is_not_told(coherence: Coherence, changes: Changes) -> 
     assert not coherence.is_stale(2)
 
 
+def test_a_call_that_changed_nothing_does_not_hide_somebody_elses_change(coherence: Coherence, changes: Changes) -> None:
+    changes.log.append(Touch(None, None, 2))
+    before = changes.version()
+    coherence.settle(before, 3)
+    assert coherence.collect() == [Notice(2)]
+    before = changes.version()
+    changes.log.append(Touch(None, None, 2))
+    coherence.settle(before, 3)
+    assert coherence.collect() == [Notice(2)]
+
+
+def test_a_call_that_may_change_something_makes_its_change_known(coherence: Coherence, changes: Changes) -> None:
+    before = changes.version()
+    changes.log.append(Touch(None, None, 2))
+    coherence.settle(before, 2)
+    before = changes.version()
+    changes.log.append(Touch(ROOT, b"moved", 2))
+    coherence.settle(before, None)
+    assert coherence.collect() == []
+
+
 def test_a_change_elsewhere_drops_the_name_the_node_and_the_directorys_attributes(coherence: Coherence, changes: Changes) -> None:
     changes.log.append(Touch(ROOT, b"theirs", 2))
     assert coherence.collect() == [Notice(ROOT, b"theirs"), Notice(2), Notice(ROOT, pages=False)]
