@@ -88,6 +88,10 @@ class Outcome:
         return self.cuts - len(self.problems)
 
 
+class StepFailed(Exception):
+    """A command of the machine, or a step of a scenario, ended with an error."""
+
+
 def why_not_here() -> str | None:
     """Return what this machine lacks for power cuts, or None."""
     if os.geteuid() != 0:
@@ -184,8 +188,11 @@ def _record(scenario: str, image: Path, log: Path, places: Path) -> None:
 def _check(scenario: str, image: Path, places: Path, acknowledged: list[str]) -> list[str]:
     given = places / "acknowledged"
     given.write_text(json.dumps(acknowledged))
-    with _loop_device(image) as loop, _mounted(loop, places / "root") as root:
-        return list(json.loads(_step(scenario, "check", root, str(given))))
+    try:
+        with _loop_device(image) as loop, _mounted(loop, places / "root") as root:
+            return list(json.loads(_step(scenario, "check", root, str(given))))
+    except StepFailed as failure:
+        return [f"the check came to no end: {failure}"]
 
 
 def _read_log(path: Path) -> Recording:
@@ -218,7 +225,7 @@ def _wait_until(ready: Callable[[], bool], serving: subprocess.Popen[bytes]) -> 
     deadline = time.monotonic() + 30
     while not ready():
         if serving.poll() is not None or time.monotonic() > deadline:
-            raise RuntimeError("the recording disk did not come up")
+            raise StepFailed("the recording disk did not come up")
         time.sleep(0.02)
 
 
@@ -249,5 +256,5 @@ def _step(scenario: str, *arguments: object) -> str:
 def _run(*command: str) -> str:
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     if done.returncode != 0:
-        raise RuntimeError(f"{' '.join(command)}: {done.stderr.strip()}")
+        raise StepFailed(f"{' '.join(command)}: {done.stderr.strip()}")
     return done.stdout
