@@ -54,11 +54,13 @@ class Files:
         """Make a file of a handle; it is closed when the second one cannot be had."""
         if not append:
             return OpenFile(node, handle)
+        file = OpenFile(node, handle)
         try:
-            return OpenFile(node, handle, self._workspace.open(node, Access(read=False, write=True, append=True)))
-        except BaseException:
-            handle.close()
-            raise
+            file.appender = self._workspace.open(node, Access(read=False, write=True, append=True))
+        finally:
+            if file.appender is None:
+                handle.close()
+        return file
 
     def add(self, file: OpenFile, size: int) -> int:
         """Give an open file its number; `size` is the end of the file as the kernel knows it."""

@@ -58,19 +58,6 @@ def _refuse(error: Exception, operation: str) -> NoReturn:
     raise FUSEError(errno.EIO) from None
 
 
-def answer(method: Method[P, T]) -> AsyncMethod[P, T]:
-    """Return the method as pyfuse3 wants it: asynchronous, and raising nothing but FUSEError."""
-
-    @wraps(method)
-    async def answered(self: Channel, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        try:
-            return method(self, *args, **kwargs)
-        except Exception as error:  # noqa: BLE001 - rule 1: whatever it is, the mount must live on
-            _refuse(error, method.__name__)
-
-    return answered
-
-
 def answer_late(method: AsyncMethod[P, T]) -> AsyncMethod[P, T]:
     """Return an asynchronous method that raises nothing but FUSEError."""
 
@@ -82,6 +69,16 @@ def answer_late(method: AsyncMethod[P, T]) -> AsyncMethod[P, T]:
             _refuse(error, method.__name__)
 
     return answered
+
+
+def answer(method: Method[P, T]) -> AsyncMethod[P, T]:
+    """Return the method as pyfuse3 wants it: asynchronous, and raising nothing but FUSEError."""
+
+    @wraps(method)
+    async def call(self: Channel, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return method(self, *args, **kwargs)
+
+    return answer_late(call)
 
 
 def _caller(context: RequestContext) -> Caller:
@@ -153,9 +150,9 @@ class Channel(pyfuse3.Operations):
         return self._encode(self._operations.symlink(parent_inode, name, target, _caller(ctx)))
 
     @answer
-    def link(self, inode: InodeT, new_parent_inode: InodeT, new_name: FileNameT, ctx: RequestContext) -> EntryAttributes:
+    def link(self, inode: InodeT, parent_inode: InodeT, name: FileNameT, ctx: RequestContext) -> EntryAttributes:
         """Make a hard link."""
-        return self._encode(self._operations.link(inode, new_parent_inode, new_name))
+        return self._encode(self._operations.link(inode, parent_inode, name))
 
     @answer
     def unlink(self, parent_inode: InodeT, name: FileNameT, ctx: RequestContext) -> None:
@@ -170,15 +167,15 @@ class Channel(pyfuse3.Operations):
     @answer
     def rename(
         self,
-        parent_inode_old: InodeT,
-        name_old: FileNameT,
-        parent_inode_new: InodeT,
-        name_new: FileNameT,
+        parent_inode: InodeT,
+        name: FileNameT,
+        target_inode: InodeT,
+        target_name: FileNameT,
         flags: FlagT,
         ctx: RequestContext,
     ) -> None:
         """Move a name."""
-        self._operations.rename(parent_inode_old, name_old, parent_inode_new, name_new, flags)
+        self._operations.rename(parent_inode, name, target_inode, target_name, flags)
 
     @answer
     def readlink(self, inode: InodeT, ctx: RequestContext) -> FileNameT:

@@ -6,6 +6,7 @@ from typing import cast
 
 import pytest
 
+from interfaces.faults import Fault, Kind
 from interfaces.fuse.files import Files
 from interfaces.port import Access, Handle, Workspace
 
@@ -16,8 +17,11 @@ class Content:
     def __init__(self, data: bytes = b"") -> None:
         self.data = bytearray(data)
         self.open_handles = 0
+        self.refuses_appends = False
 
     def open(self, node: int, access: Access) -> Handle:
+        if access.append and self.refuses_appends:
+            raise Fault(Kind.BUDGET, "spent")
         self.open_handles += 1
         return cast("Handle", ContentHandle(self, append=access.append))
 
@@ -91,4 +95,11 @@ def test_closing_releases_every_handle_and_numbers_are_not_used_again(files: Fil
     second = open_for_append(files, 5)
     assert second != first
     files.close()
+    assert content.open_handles == 0
+
+
+def test_an_open_that_is_refused_half_way_leaves_nothing_open(files: Files, content: Content) -> None:
+    content.refuses_appends = True
+    with pytest.raises(Fault):
+        open_for_append(files, 5)
     assert content.open_handles == 0
