@@ -23,14 +23,14 @@ from store.engines.git.content import disk_errors
 from store.engines.git.edits import Edit
 from store.engines.git.freezing import Frozen, freeze_rows
 from store.engines.git.harvest import Harvest
-from store.engines.git.hashing import Hashed, peek_entry, record_sizes, restored_entry, sign_content, store_content, store_entry
+from store.engines.git.hashing import Hashed, peek_entry, record_sizes, sign_content, store_content, store_entry
 from store.engines.git.large import LargeStore, Pointer
 from store.engines.git.layer import Layer, Surroundings
 from store.engines.git.layers import Layers
-from store.engines.git.nodes import PARKED
+from store.engines.git.nodes import CLEAN, DIRTY
 from store.engines.git.objects import GitObject, compose_commit
-from store.engines.git.restoring import restore_paths
-from store.engines.git.rows import Reach
+from store.engines.git.restoring import rebase_rows, restore_paths
+from store.engines.git.rows import NameRows, NodeRows, Reach
 from store.engines.git.steps import step
 from store.errors import Moved
 from store.model import Change, CommitId, Committed, NodeId, Note, Version
@@ -45,11 +45,10 @@ _PUT_RENAME = "INSERT OR REPLACE INTO rename VALUES (?, ?, ?, ?)"
 _MOVE = "UPDATE branch SET head = ?, tree = ?, version = ?, seal = ?, swept = max(swept, ?), dirty = 0 WHERE id = ? AND head = ?"
 _MOVE_ONLY = "UPDATE branch SET head = ?, tree = ? WHERE id = ? AND head = ?"
 _CLEAN_NAME = "UPDATE name SET dirty = 0, origin = NULL WHERE branch = ? AND parent = ? AND name = ?"
-_PARK_NAME = "UPDATE name SET dirty = 2, origin = NULL, rev = ? WHERE branch = ? AND parent = ? AND name = ?"
+_MARK_NAME = "UPDATE name SET dirty = ?, origin = NULL, rev = ? WHERE branch = ? AND parent = ? AND name = ?"
 _SETTLE_NODE = "UPDATE node SET lower = ?, size = ?, mtime_ns = ?, ctime_ns = ?, dirty = ?, rev = ? WHERE branch = ? AND id = ?"
 _FRESHEN = "UPDATE branch SET version = version + 1, seal = version + 1, swept = version + 1, inherited_ns = ? WHERE id = ?"
-_RELOAD = "UPDATE branch SET version = ?1, seal = ?1, swept = ?1 WHERE id = ?2"
-_ALL_CLEAN = "UPDATE branch SET dirty = 0 WHERE id = ?"
+_RELOAD = "UPDATE branch SET version = ?1, seal = ?1, swept = ?1, dirty = ?2 WHERE id = ?3"
 _FORGET_NAME = "DELETE FROM name WHERE branch = ? AND parent = ? AND name = ? AND node = 0 AND dirty = 0"
 _FORGET_NODE = "DELETE FROM node WHERE branch = ? AND id = ? AND kind = 0"
 
@@ -165,11 +164,11 @@ class Committer:
         restore_paths(layer, edit, move.tree, (b"",))
         layer.write(connection, edit)
         layer.rows.apply(edit.names, edit.nodes)
-        frozen = freeze_rows(layer.rows, restored_entry, lambda item, listing: None)
-        if frozen.tree == move.tree:
-            _write_settled(connection, layer.branch, frozen, Version(layer.version + 2))
-            connection.execute(_ALL_CLEAN, (layer.branch,))
-        connection.execute(_RELOAD, (Version(layer.version + 2), layer.branch))
+        names, nodes = rebase_rows(layer.rows, self._around.vault.tree, move.tree)
+        version = Version(layer.version + 2)
+        _write_settled(connection, layer.branch, names, nodes, version)
+        dirty = any(entry.dirty == DIRTY for entry in names.values())
+        connection.execute(_RELOAD, (version, dirty, layer.branch))
 
     def _hash_resting(self, layer: Layer, harvest: Harvest) -> dict[NodeId, Hashed]:
         """Store the contents that have rested, if they are worth the trouble, while everybody keeps writing."""
@@ -231,7 +230,7 @@ class Committer:
                 raise Moved(layer.branch, "the branch moved")
             store_objects(connection, objects, harvest.pointers)
             store_renames(connection, commit, head, frozen.renames)
-            _write_settled(connection, layer.branch, frozen, version)
+            _write_settled(connection, layer.branch, frozen.names, frozen.nodes, version)
             connection.executemany(_FORGET_NAME, ((layer.branch, *place) for place in names))
             connection.executemany(_FORGET_NODE, ((layer.branch, node) for node in nodes))
         with layer.lock:
@@ -273,12 +272,13 @@ def _may_hold_twins(listing: Listing) -> bool:
     return not names.isascii() or len(set(names.lower().split(b"\0"))) < len(listing)
 
 
-def _write_settled(connection: apsw.Connection, branch: int, frozen: Frozen, version: Version) -> None:
-    parked = [place for place, entry in frozen.names.items() if entry.dirty == PARKED]
-    connection.executemany(_PARK_NAME, ((version, branch, *place) for place in parked))
-    cleaned = (place for place, entry in frozen.names.items() if entry.dirty != PARKED)
+def _write_settled(connection: apsw.Connection, branch: int, names: NameRows, nodes: NodeRows, version: Version) -> None:
+    """Write rows as they are after the head moved. That a name is clean now, others learn from the branch; other marks they read."""
+    cleaned = (place for place, entry in names.items() if entry.dirty == CLEAN)
     connection.executemany(_CLEAN_NAME, ((branch, *place) for place in cleaned))
+    marked = ((entry.dirty, version, branch, *place) for place, entry in names.items() if entry.dirty != CLEAN)
+    connection.executemany(_MARK_NAME, marked)
     connection.executemany(
         _SETTLE_NODE,
-        ((row.lower, row.size, row.mtime_ns, row.ctime_ns, row.dirty, version, branch, row.id) for row in frozen.nodes.values()),
+        ((row.lower, row.size, row.mtime_ns, row.ctime_ns, row.dirty, version, branch, row.id) for row in nodes.values()),
     )

@@ -90,11 +90,6 @@ def peek_entry(layer: Layer, row: NodeRow, sizes: dict[bytes, int]) -> TreeEntry
     return TreeEntry(mode, oid)
 
 
-def restored_entry(row: NodeRow) -> TreeEntry:
-    """Return the entry of a dirty file or symlink that was put back to committed content. Raises `Corrupt` for any other."""
-    return TreeEntry(row.git_mode or FILE, _below(row))
-
-
 def record_sizes(layer: Layer, frozen: Frozen) -> None:
     """Have the rows say how long the committed files are and when they changed, now that nobody writes."""
     for row in list(frozen.nodes.values()):

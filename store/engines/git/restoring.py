@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from store.engines.git.edits import Edit
 from store.engines.git.layer import Layer
-from store.engines.git.nodes import DIRTY, NodeRow, inherited_row
-from store.engines.git.rows import Place, is_versioned
-from store.model import ROOT
-from store.trees import DIRECTORY, EMPTY, TreeEntry, find_entry, split_path
+from store.engines.git.nodes import CLEAN, DIRTY, PARKED, NodeRow, inherited_row
+from store.engines.git.rows import NameRow, Place, Rows, is_versioned
+from store.model import ROOT, NodeId
+from store.trees import DIRECTORY, EMPTY, Listing, ReadTree, TreeEntry, find_entry, split_path
 
 
 def restore_paths(layer: Layer, edit: Edit, tree: bytes, paths: tuple[bytes, ...]) -> None:
@@ -21,6 +21,40 @@ def restore_paths(layer: Layer, edit: Edit, tree: bytes, paths: tuple[bytes, ...
     for path in paths:
         restoring.put(path, find_entry(layer.around.vault.tree, tree, path))
     layer.rows.forget_untouched()
+
+
+def rebase_rows(rows: Rows, read: ReadTree, tree: bytes) -> tuple[dict[Place, NameRow], dict[NodeId, NodeRow]]:
+    """Return the rows of a layer that was made equal to `tree`, as they are when `tree` is the head's.
+
+    Only a directory that stays because of what commits pass over is not in the tree: it is dirty, like everything else that is not.
+    """
+    names: dict[Place, NameRow] = {}
+    nodes: dict[NodeId, NodeRow] = {}
+    pending: list[tuple[NodeId, bytes | None]] = [(ROOT, tree)]
+    while pending:
+        directory, lower = pending.pop()
+        listing = EMPTY if lower is None else read(lower)
+        nodes[directory] = rows.nodes[directory]._replace(lower=lower, dirty=DIRTY if lower is None else CLEAN)
+        for name, entry in rows.names.get(directory, {}).items():
+            row = rows.nodes.get(entry.node)
+            names[directory, name] = NameRow(entry.node, _mark_name(name, row, listing))
+            if row is None or not is_versioned(name, row):
+                continue
+            if row.is_directory:
+                below = listing.get(name)
+                pending.append((row.id, None if below is None else below.content))
+            else:
+                nodes[row.id] = row._replace(dirty=CLEAN)
+    return names, nodes
+
+
+def _mark_name(name: bytes, row: NodeRow | None, listing: Listing) -> int:
+    """Return the mark of a name: what stands under it is as the listing has it, or the listing does not have it at all."""
+    if row is None:
+        return DIRTY if name in listing else CLEAN
+    if not is_versioned(name, row):
+        return PARKED
+    return CLEAN if name in listing else DIRTY
 
 
 class _Restoring:

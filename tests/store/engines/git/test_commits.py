@@ -288,3 +288,23 @@ def test_directories_may_lie_deeper_than_the_interpreter_nests_calls(engine: Git
     write(run, found, b"deep")
     assert run.path(found) == b"d/" * depth + b"file"
     assert engine.commit("run", NOTE) is not None
+
+
+def test_a_directory_that_holds_what_no_commit_can_stays_when_the_head_loses_it(engine: GitEngine, working: Working) -> None:
+    first = engine.branch("main").head
+    working.mkdir(ROOT, b"d", 0o755)
+    working.create(find(working, b"d").node, b"pipe", 0o600, EntryKind.FIFO)
+    put(working, b"d/file", b"1")
+    second = commit(engine)
+    engine.move_branch("main", second, first)
+    assert names(working) == [b"d"]
+    assert names(working, b"d") == [b"pipe"]
+    assert [(change.path, change.old) for change in working.changes()] == [(b"d", None)]
+    assert list(engine.dirty()) == ["main"]
+    with pytest.raises(Moved):
+        engine.move_branch("main", first, second)
+    third = commit(engine)
+    assert [change.path for change in engine.diff(first, third)] == [b"d"]
+    engine.merge("main", third, second, NOTE)
+    assert read(working, b"d/file") == b"1"
+    assert working.changes() == []
