@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import time
 from pathlib import Path
 
 import pytest
@@ -49,8 +51,9 @@ def test_a_check_changes_nothing_but_its_copy(house: House) -> None:
 
 
 def test_a_check_ends_with_its_time_and_everything_it_started(house: House) -> None:
-    assert run(house, "sh", "-c", "sleep 1000 & sleep 1000", timeout=0.5).state == "timeout"
-    left = [path for path in Path("/proc").glob("[0-9]*/cmdline") if b"sleep\x001000" in _read(path)]
+    mark = f"{1000 + os.getpid() + time.monotonic():.6f}"
+    assert run(house, "sh", "-c", f"sleep {mark} & sleep {mark}", timeout=0.5).state == "timeout"
+    left = [path for path in Path("/proc").glob("[0-9]*/cmdline") if mark.encode() in _read(path)]
     assert left == []
 
 
