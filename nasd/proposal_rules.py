@@ -78,8 +78,14 @@ def change_facts(changes: Sequence[Change], twins: int, checks: str) -> ChangeFa
     )
 
 
-def make_card(run: Run, proposal: Proposal, changes: Sequence[Change], overlap: Sequence[Change], policy: str) -> dict[str, Any]:
-    """Return what a person judges. `overlap`: what the target changed at the same paths since the branch left it; `policy`: its hash."""
+def make_card(
+    run: Run, proposal: Proposal, changes: Sequence[Change], overlap: Sequence[Change], asked: Decision, policy: str
+) -> dict[str, Any]:
+    """Return what a person judges.
+
+    `overlap` is what the target changed at the same paths since the branch left it, `asked` the decision without any
+    gate, `policy` the hash of the policy.
+    """
     listed = [_describe(change) for change in changes]
     return {
         "what": f"merge {proposal.branch} into {proposal.target}",
@@ -87,6 +93,8 @@ def make_card(run: Run, proposal: Proposal, changes: Sequence[Change], overlap: 
         "on_behalf_of": run.owner,
         "why": proposal.message,
         "purpose": run.purpose,
+        "asks": asked.reason,
+        "rule": f"{asked.rule} ({asked.position})",
         "proposal": proposal.proposal,
         "run": run.run,
         "head": proposal.head,

@@ -165,8 +165,10 @@ class Proposals:
         merged = self._engine.try_merge(target, CommitId(proposal.head))
         policy = policy_in_force(self._trust)
         overlap = overlapping(changes, self._engine.diff(CommitId(proposal.base), target)) if target != proposal.base else []
-        card = make_card(run, proposal, changes, overlap, policy.hash)
-        return Weighed(target, changes, merged.conflicts, card, self._decide(policy, run, proposal, changes, gate))
+        asked = self._decide(policy, run, proposal, changes, None)
+        card = make_card(run, proposal, changes, overlap, asked, policy.hash)
+        decision = asked if gate is None else self._decide(policy, run, proposal, changes, gate)
+        return Weighed(target, changes, merged.conflicts, card, decision)
 
     def _decide(self, policy: CompiledPolicy, run: Run, proposal: Proposal, changes: Sequence[Change], gate: Gate | None) -> Decision:
         principal = self._trust.principal(run.role)

@@ -18,7 +18,22 @@ from nasd.cli.tables import plain, print_changes, print_fields
 from nasd.client import place
 
 _HEAD = ("gate", "state", "required_role", "deadline", "fallback", "asked_by", "answered_by", "comment", "digest")
-_CARD = ("what", "who", "on_behalf_of", "why", "purpose", "files", "deletes", "bytes", "checks", "twins", "on_approve", "on_reject")
+_CARD = (
+    "what",
+    "who",
+    "on_behalf_of",
+    "why",
+    "purpose",
+    "asks",
+    "rule",
+    "files",
+    "deletes",
+    "bytes",
+    "checks",
+    "twins",
+    "on_approve",
+    "on_reject",
+)
 _SEPARATE = ("changes",)
 
 

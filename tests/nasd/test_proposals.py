@@ -185,6 +185,8 @@ def test_the_card_shows_what_would_be_merged(house: House) -> None:
     card = gate_of(house, document).card
     assert (card["who"], card["on_behalf_of"], card["why"], card["purpose"]) == ("coder", "owner", "many things", "bulk")
     assert (card["files"], card["deletes"]) == (203, 1)
+    assert card["asks"] == "more than 200 files change"
+    assert str(card["rule"]).startswith("many-files-ask (policy.yaml:")
     assert {"kind": "deleted", "path": "docs/one.md"} in card["changes"]
 
 
