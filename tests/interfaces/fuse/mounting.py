@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from itertools import count
 from pathlib import Path
 
@@ -117,8 +118,11 @@ class Shop:
             self.engine.create_branch(branch, None, 1)
 
 
-def wait_for(condition: object) -> None:
-    """Return once a condition (a callable) holds; the test's own time limit ends a wait in vain."""
-    assert callable(condition)
+def becomes(condition: Callable[[], bool]) -> bool:
+    """Tell whether a condition comes to hold."""
+    deadline = time.monotonic() + SECONDS
     while not condition():
-        os.sched_yield()
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.005)
+    return True

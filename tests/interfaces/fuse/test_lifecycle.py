@@ -7,19 +7,15 @@ import mmap
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from interfaces.faults import Fault, Kind
 from interfaces.fuse import check_mountpoint, find_holders, find_mount, is_dead, recover_mountpoint, unmount, wait_usable
-from tests.interfaces.fuse.mounting import Shop
+from tests.interfaces.fuse.mounting import Shop, becomes
 
 pytestmark = pytest.mark.fuse
-
-PATIENCE = 10.0
-"""How long something that takes a moment may take here at most, seconds."""
 
 TOUCHER = """
 import ctypes, mmap, sys
@@ -40,17 +36,6 @@ while True:
     print(number, flush=True)
     number += 1
 """
-
-
-def becomes(condition: object) -> bool:
-    """Tell whether a condition (a callable) comes to hold."""
-    assert callable(condition)
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.005)
-    return True
 
 
 def content(path: Path) -> bytes | None:

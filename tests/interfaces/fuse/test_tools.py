@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.interfaces.fuse.mounting import Served, Shop
+from tests.interfaces.fuse.mounting import Served, Shop, becomes
 
 pytestmark = pytest.mark.fuse
 
@@ -122,6 +122,29 @@ def test_an_editors_saves_lose_nothing_while_commits_run(shop: Shop) -> None:
     handle = tree.open(tree.lookup(1, b"document").node)  # type: ignore[arg-type]
     assert handle.read(0, 10) == b"299"
     handle.close()
+
+
+def test_a_large_committed_file_is_read_changed_and_cut(shop: Shop) -> None:
+    content = bytearray(os.urandom(9 << 20))
+    path = shop.serve("large").point / "large"
+    path.write_bytes(content)
+    shop.commit("large")
+    path = shop.serve("large").point / "large"
+    assert path.read_bytes() == content
+    with open(path, "r+b", buffering=0) as file:
+        file.seek(4 << 20)
+        file.write(b"changed")
+    content[4 << 20 : (4 << 20) + 7] = b"changed"
+    assert path.read_bytes() == content
+    os.truncate(path, 5 << 20)
+    assert path.read_bytes() == content[: 5 << 20]
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root may say how far the kernel reads ahead")
+def test_the_kernel_reads_ahead_as_far_as_one_message_carries(shared: Served) -> None:
+    device = os.stat(shared.point).st_dev
+    setting = Path(f"/sys/class/bdi/{os.major(device)}:{os.minor(device)}/read_ahead_kb")
+    assert becomes(lambda: setting.read_text().strip() == "1024")
 
 
 def test_tar_and_rm_leave_nothing_behind(here: Path, shared: Served) -> None:
