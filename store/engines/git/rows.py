@@ -91,8 +91,8 @@ class Rows:
         return found
 
     def below(self, directory: NodeRow) -> Listing:
-        """Return the entries that the directory has in its tree."""
-        return EMPTY if directory.lower is None else self._read_tree(directory.lower)
+        """Return the entries that a directory has in its tree; none when something else took its place and its identity."""
+        return self._read_tree(directory.lower) if directory.is_directory and directory.lower is not None else EMPTY
 
     def children(self, directory: NodeRow) -> Iterator[tuple[bytes, NodeRow]]:
         """Yield every name of a directory with its node, in no order."""

@@ -308,3 +308,24 @@ def test_a_directory_that_holds_what_no_commit_can_stays_when_the_head_loses_it(
     engine.merge("main", third, second, NOTE)
     assert read(working, b"d/file") == b"1"
     assert working.changes() == []
+
+
+def test_an_open_file_outlives_a_head_that_has_a_file_where_its_directory_was(engine: GitEngine, working: Working) -> None:
+    working.mkdir(ROOT, b"d", 0o755)
+    put(working, b"d/file", b"content")
+    first = commit(engine)
+    engine.create_branch("run", first, 1)
+    working.unlink(*parent_of(working, b"d/file"))
+    working.rmdir(ROOT, b"d")
+    put(working, b"d", b"a file")
+    second = commit(engine)
+    run = engine.working("run")
+    node = find(run, b"d/file").node
+    handle = run.open(node, WRITING)
+    engine.move_branch("run", first, second)
+    assert handle.read(0, 20) == b"content"
+    assert run.attributes(node).links == 0
+    handle.write(0, b"CON")
+    assert handle.read(0, 20) == b"CONtent"
+    handle.close()
+    assert read(run, b"d") == b"a file"
