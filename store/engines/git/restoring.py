@@ -12,7 +12,7 @@ from store.engines.git.layer import Layer
 from store.engines.git.nodes import CLEAN, DIRTY, PARKED, NodeRow, inherited_row
 from store.engines.git.rows import NameRow, Place, Rows, is_versioned
 from store.model import ROOT, NodeId
-from store.trees import DIRECTORY, EMPTY, Listing, ReadTree, TreeEntry, find_entry, split_path
+from store.trees import DIRECTORY, EMPTY, ReadTree, TreeEntry, find_entry, split_path
 
 
 def restore_paths(layer: Layer, edit: Edit, tree: bytes, paths: tuple[bytes, ...]) -> None:
@@ -30,31 +30,29 @@ def rebase_rows(rows: Rows, read: ReadTree, tree: bytes) -> tuple[dict[Place, Na
     """
     names: dict[Place, NameRow] = {}
     nodes: dict[NodeId, NodeRow] = {}
-    pending: list[tuple[NodeId, bytes | None]] = [(ROOT, tree)]
+    pending: list[tuple[NodeId, TreeEntry | None]] = [(ROOT, TreeEntry(DIRECTORY, tree))]
     while pending:
-        directory, lower = pending.pop()
+        directory, found = pending.pop()
+        lower = found.content if found is not None and found.mode == DIRECTORY else None
         listing = EMPTY if lower is None else read(lower)
-        nodes[directory] = rows.nodes[directory]._replace(lower=lower, dirty=DIRTY if lower is None else CLEAN)
+        nodes[directory] = rows.nodes[directory]._replace(lower=lower, dirty=DIRTY if found is None else CLEAN)
         for name, entry in rows.names.get(directory, {}).items():
-            row = rows.nodes.get(entry.node)
-            names[directory, name] = NameRow(entry.node, _mark_name(name, row, listing))
-            if row is None or not is_versioned(name, row):
-                continue
-            if row.is_directory:
-                below = listing.get(name)
-                pending.append((row.id, None if below is None else below.content))
-            else:
+            row, wanted = rows.nodes.get(entry.node), listing.get(name)
+            mark = names[directory, name] = NameRow(entry.node, _mark_name(name, row, wanted))
+            if row is not None and row.is_directory and mark.dirty != PARKED:
+                pending.append((row.id, wanted if mark.dirty == CLEAN else None))
+            elif row is not None and mark.dirty == CLEAN:
                 nodes[row.id] = row._replace(dirty=CLEAN)
     return names, nodes
 
 
-def _mark_name(name: bytes, row: NodeRow | None, listing: Listing) -> int:
-    """Return the mark of a name: what stands under it is as the listing has it, or the listing does not have it at all."""
+def _mark_name(name: bytes, row: NodeRow | None, entry: TreeEntry | None) -> int:
+    """Return the mark of a name whose node is as the tree's entry has it, unless it is of another kind."""
     if row is None:
-        return DIRTY if name in listing else CLEAN
+        return CLEAN if entry is None else DIRTY
     if not is_versioned(name, row):
         return PARKED
-    return CLEAN if name in listing else DIRTY
+    return CLEAN if entry is not None and inherited_row(row.id, entry, 0).kind == row.kind else DIRTY
 
 
 class _Restoring:

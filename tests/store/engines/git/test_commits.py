@@ -329,3 +329,21 @@ def test_an_open_file_outlives_a_head_that_has_a_file_where_its_directory_was(en
     assert handle.read(0, 20) == b"CONtent"
     handle.close()
     assert read(run, b"d") == b"a file"
+
+
+def test_a_directory_that_holds_what_no_commit_can_stays_where_the_head_gets_a_file(engine: GitEngine, working: Working) -> None:
+    working.mkdir(ROOT, b"d", 0o755)
+    put(working, b"d/file", b"1")
+    put(working, b"f", b"2")
+    base = commit(engine)
+    engine.create_branch("run", base, 1)
+    run = engine.working("run")
+    run.rename(ROOT, b"d", ROOT, b"f", exchange=True)
+    theirs = commit(engine, "run")
+    working.mkdir(find(working, b"d").node, b".git", 0o755)
+    assert engine.commit("main", NOTE) is None
+    assert engine.merge("main", base, theirs, NOTE).commit is not None
+    assert names(working, b"d") == [b".git"]
+    assert read(working, b"f/file") == b"1"
+    assert [change.path for change in working.changes()] == [b"d"]
+    assert paths_of(engine, commit(engine)) == {b"d", b"f/file"}
