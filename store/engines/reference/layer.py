@@ -109,7 +109,7 @@ class Layer:
 
     def _put_name(self, directory: Node, name: bytes, entry: TreeEntry | None, now: int) -> None:
         link = directory.links.get(name)
-        if link is not None and entry is not None and _kind(entry) is link.node.kind:
+        if link is not None and entry is not None and _kind(entry) is link.node.kind and self._is_own(link.node, entry):
             self._put_node(link.node, entry, now)
             return
         if link is not None and not self._remove(directory, name, link.node, now):
@@ -118,6 +118,10 @@ class Layer:
             node = self.nodes.grow(entry, now, None)
             self.nodes.attach(directory, name, node, None)
             self.touch(Touched(directory.id, name, node.id))
+
+    def _is_own(self, node: Node, entry: TreeEntry) -> bool:
+        """Tell whether a node can take over an entry: it has it, or no other name that would change with it."""
+        return node.kind is EntryKind.DIRECTORY or len(node.places) == 1 or self.nodes.freeze(node) == entry
 
     def _remove(self, directory: Node, name: bytes, node: Node, now: int) -> bool:
         """Remove a name; a directory that still holds what commits pass over stays, emptied of the rest."""
