@@ -95,6 +95,32 @@ def hard_links(bench: Bench) -> None:
     same(read_file(working, b"d/f"), b"123", "the content of the name left")
 
 
+def names_part_when_a_commit_tells_them_apart(bench: Bench) -> None:
+    """Two names of one file, and a head, merged, moved to or restored, that holds different content under them."""
+    working = bench.start()
+    node = put_file(working, b"one", b"same")
+    if not _expects(bench, Capability.HARD_LINKS, lambda: working.link(node, ROOT, b"two")):
+        return
+    working.link(node, ROOT, b"two")
+    linked = bench.commit().id
+    side = bench.start("apart", linked)
+    put_file(side, b"two", b"else")
+    write_node(side, find(side, b"one").node, b"same")
+    parted = bench.commit("apart").id
+    for name in ("moved", "merged", "restored"):
+        layer = bench.start(name, linked)
+        layer.unlink(ROOT, b"two")
+        layer.link(find(layer, b"one").node, ROOT, b"two")
+        if name == "moved":
+            bench.engine.move_branch(name, linked, parted)
+        elif name == "merged":
+            bench.engine.merge(name, linked, parted, bench.note())
+        else:
+            bench.engine.restore(name, parted, [])
+        same((name, see_files(layer)), (name, {b"one": b"same", b"two": b"else"}), "the names")
+        same(find(layer, b"one").links, 1, "the number of names")
+
+
 def sparse_files(bench: Bench) -> None:
     """A hole reads as zeros, and what is written beyond it stays where it is."""
     working = bench.start()
@@ -207,6 +233,7 @@ def directories_in_and_out(bench: Bench) -> None:
 CHECKS: tuple[Check, ...] = (
     extended_attributes,
     hard_links,
+    names_part_when_a_commit_tells_them_apart,
     sparse_files,
     descriptors,
     durability,
