@@ -25,6 +25,7 @@ import apsw
 from trust.contract import LAZY_SECONDS
 from trust.engines.sqlite.schema import SETTINGS, TABLES, VERSION, authorize
 from trust.engines.sqlite.sync import GroupSync
+from trust.engines.sqlite.walindex import WalIndex
 from trust.errors import RecorderUnavailable
 
 _BUSY_SECONDS = 10.0
@@ -59,6 +60,7 @@ class Database:
         self._sync = GroupSync(self._sync_log, LAZY_SECONDS)
         with _translated():
             self._writer = _open_writer(path)
+        self._index = WalIndex(path)
 
     def rows(self, statement: str, bindings: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
         """Return every row of a statement. Raises `RecorderUnavailable`; constraint violations stay `apsw.ConstraintError`."""
@@ -111,6 +113,10 @@ class Database:
         else:
             self._sync.soon()
 
+    def head(self) -> bytes | None:
+        """Return bytes that are the same as long as nobody commits anything; None when that cannot be told."""
+        return self._index.head()
+
     def in_transaction(self) -> bool:
         """Tell whether this thread is inside a transaction."""
         return self._owner == threading.get_ident()
@@ -130,6 +136,7 @@ class Database:
         finally:
             for connection in (*self._readers, self._writer):
                 connection.close()
+            self._index.close()
             if self._log is not None:
                 os.close(self._log)
 
