@@ -49,8 +49,8 @@ _MARK_NAME = "UPDATE name SET dirty = ?, origin = NULL, rev = ? WHERE branch = ?
 _SETTLE_NODE = "UPDATE node SET lower = ?, size = ?, mtime_ns = ?, ctime_ns = ?, dirty = ?, rev = ? WHERE branch = ? AND id = ?"
 _FRESHEN = "UPDATE branch SET version = version + 1, seal = version + 1, swept = version + 1, inherited_ns = ? WHERE id = ?"
 _RELOAD = "UPDATE branch SET version = ?1, seal = ?1, swept = ?1, dirty = ?2 WHERE id = ?3"
-_FORGET_NAME = "DELETE FROM name WHERE branch = ? AND parent = ? AND name = ? AND node = 0 AND dirty = 0"
-_FORGET_NODE = "DELETE FROM node WHERE branch = ? AND id = ? AND kind = 0"
+_FORGET_NAME = "DELETE FROM name WHERE branch = ? AND parent = ? AND name = ? AND node = 0 AND dirty = 0 AND rev <= ?"
+_FORGET_NODE = "DELETE FROM node WHERE branch = ? AND id = ? AND kind = 0 AND rev <= ?"
 
 _RESTED_NS = 20_000_000
 _WORTHWHILE = 64
@@ -231,8 +231,8 @@ class Committer:
             store_objects(connection, objects, harvest.pointers)
             store_renames(connection, commit, head, frozen.renames)
             _write_settled(connection, layer.branch, frozen.names, frozen.nodes, version)
-            connection.executemany(_FORGET_NAME, ((layer.branch, *place) for place in names))
-            connection.executemany(_FORGET_NODE, ((layer.branch, node) for node in nodes))
+            connection.executemany(_FORGET_NAME, ((layer.branch, *place, layer.seal) for place in names))
+            connection.executemany(_FORGET_NODE, ((layer.branch, node, layer.seal) for node in nodes))
         with layer.lock:
             layer.settle(frozen.tree, frozen.names, frozen.nodes, version)
 

@@ -1,13 +1,15 @@
 """Making a working layer equal to a tree, path by path, in one edit.
 
 1. What is equal already is not touched: a directory nobody touched is compared by its content alone, so the cost is what differs.
-2. Nodes stay where the kind agrees. What is new is laid in whole: a directory by its content, without a row for anything in it.
+2. Nodes stay where the kind agrees and no other name of theirs would change with them. What is new is laid in whole: a directory
+   by its content, without a row for anything in it.
 3. What no commit can hold stays where it is, and so does a directory that holds some.
 """
 
 from __future__ import annotations
 
 from store.engines.git.edits import Edit
+from store.engines.git.hashing import peek_entry
 from store.engines.git.layer import Layer
 from store.engines.git.nodes import CLEAN, DIRTY, PARKED, NodeRow, inherited_row
 from store.engines.git.rows import NameRow, Place, Rows, is_versioned
@@ -90,7 +92,7 @@ class _Restoring:
 
     def _put_name(self, directory: NodeRow, name: bytes, entry: TreeEntry | None) -> None:
         row = self._edit.child(directory, name)
-        if row is not None and entry is not None and inherited_row(row.id, entry, 0).kind == row.kind:
+        if row is not None and entry is not None and inherited_row(row.id, entry, 0).kind == row.kind and self._is_own(row, entry):
             self._put_node(row, entry, self._untouched_entry(directory, name, row))
             return
         if row is not None and not self._remove((directory.id, name), row):
@@ -99,6 +101,12 @@ class _Restoring:
             node = inherited_row(self._layer.fresh_id(), entry, self._edit.now)
             self._edit.put(node._replace(dirty=DIRTY))
             self._edit.attach(directory.id, name, node.id)
+
+    def _is_own(self, row: NodeRow, entry: TreeEntry) -> bool:
+        """Tell whether a node can take over an entry: it has it, or no other name that would change with it."""
+        if row.is_directory or len(self._edit.places(row.id)) == 1:
+            return True
+        return entry == peek_entry(self._layer, row, {})
 
     def _put_node(self, row: NodeRow, entry: TreeEntry, current: TreeEntry | None) -> None:
         if current == entry:
