@@ -189,7 +189,7 @@ class Workspace(Protocol):
         """Remove an empty directory."""
 
     def rename(self, parent: int, name: bytes, target: int, target_name: bytes, *, replace: bool = True, exchange: bool = False) -> None:
-        """Move a name as rename(2) and renameat2(2) do."""
+        """Move, replace or swap names, as POSIX and Linux do it."""
 
     def set_attributes(self, node: int, change: AttributeChange) -> Attributes:
         """Change attributes and return the result."""
