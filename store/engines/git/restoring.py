@@ -141,7 +141,7 @@ class _Restoring:
 
     def _remove(self, place: Place, row: NodeRow) -> bool:
         """Take a name away; tell whether it is gone. A directory that holds what commits pass over stays, emptied of the rest."""
-        if row.is_directory and row.id in self._rows.nodes:
+        if row.is_directory and (row.id in self._rows.nodes or row.id in self._edit.nodes):
             self._put_below(row, None)
             if self._edit.has_children(row):
                 return False

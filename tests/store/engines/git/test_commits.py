@@ -347,3 +347,16 @@ def test_a_directory_that_holds_what_no_commit_can_stays_where_the_head_gets_a_f
     assert read(working, b"f/file") == b"1"
     assert [change.path for change in working.changes()] == [b"d"]
     assert paths_of(engine, commit(engine)) == {b"d", b"f/file"}
+
+
+def test_a_path_and_the_directory_above_it_may_be_restored_together(engine: GitEngine, working: Working) -> None:
+    first = engine.branch("main").head
+    working.mkdir(ROOT, b"d", 0o755)
+    put(working, b"d/file", b"1")
+    put(working, b"d/other", b"2")
+    engine.create_branch("run", commit(engine), 1)
+    run = engine.working("run")
+    engine.restore("run", first, [b"d/file", b"d"])
+    assert names(run) == []
+    assert {change.path for change in run.changes()} == {b"d/file", b"d/other"}
+    assert paths_of(engine, commit(engine, "run")) == set()
