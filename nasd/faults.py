@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import errno
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar, cast
 
 import store.errors as stored
 import trust.errors as trusted
 from interfaces.faults import Fault, Kind
 from trust.model import Decision, Denial, Effect
+
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 STORE_KINDS: dict[type[stored.StoreError], Kind] = {
     stored.NotFound: Kind.NOT_FOUND,
@@ -101,6 +106,19 @@ def as_fault(error: Exception) -> Fault:
         kind = _ERRNO_KINDS.get(error.errno or 0, Kind.INTERNAL)
         return Fault(kind, error.strerror or str(error), hint="see the daemon's log")
     return Fault(Kind.INTERNAL, "something went wrong inside the appliance", hint="the daemon's log has the details")
+
+
+def guarded(method: Method) -> Method:
+    """Return the method with every error of the contexts and the system turned into a `Fault`."""
+
+    @wraps(method)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return method(*args, **kwargs)
+        except (stored.StoreError, trusted.TrustError, OSError) as error:
+            raise as_fault(error) from error
+
+    return cast("Method", call)
 
 
 def refusal(decision: Decision, subject: str) -> Fault:

@@ -4,50 +4,34 @@
 2. What the authority cannot see is `Kind.NOT_FOUND` and missing from listings; a directory on the way to something visible is visible.
 3. What it can see and may not do is `Kind.DENIED` (`Kind.READ_ONLY` on a protected branch, `Kind.BUDGET` when spent).
 4. A rename needs the right to write both names; for a directory also everything that could be below both.
-5. A file that was opened and then lost its last name stays usable through what opened it, as POSIX wants.
+5. A file that was opened and then lost its last name stays usable through what opened it, as POSIX wants. One that a rename
+   replaced can still be opened for a moment, under the rights of the path it had: who looks a name up before an
+   atomic save and opens it after gets the former file, not an error.
 6. Any thread may call; every error of the contexts leaves as a `Fault`.
 """
 
 from __future__ import annotations
 
 import stat
-import threading
-from collections import Counter
+import time
 from collections.abc import Callable, Mapping, Sequence
-from functools import wraps
-from typing import Any, TypeVar, cast
+from typing import Any
 
 from interfaces.faults import Fault, Kind
 from interfaces.port import Access, AttributeChange, Attributes, Content, Document, Handle, Space, Touch
 from nasd.authority import Authority
-from nasd.faults import as_fault
+from nasd.faults import guarded
 from nasd.meter import Meter
+from nasd.open_files import CheckedHandle, MeteredContent, OpenNodes, Replaced
 from nasd.paths import render_path
 from nasd.reads import Reads
 from store import model as stored
-from store.contract import Handle as StoreHandle
 from store.contract import Working
-from store.errors import NotFound, Stale, StoreError
+from store.errors import NotFound, Stale
 from store.model import EntryKind, NodeId, Version
-from trust.errors import TrustError
 from trust.model import Action, BudgetKind
 
-Method = TypeVar("Method", bound=Callable[..., Any])
-
 _SPECIAL = {stat.S_IFREG: EntryKind.FILE, stat.S_IFIFO: EntryKind.FIFO, stat.S_IFSOCK: EntryKind.SOCKET}
-
-
-def guarded(method: Method) -> Method:
-    """Return the method with every error of the contexts and the system turned into a `Fault`."""
-
-    @wraps(method)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        try:
-            return method(*args, **kwargs)
-        except (StoreError, TrustError, OSError) as error:
-            raise as_fault(error) from error
-
-    return cast("Method", call)
 
 
 class BranchWorkspace:
@@ -72,6 +56,7 @@ class BranchWorkspace:
         self._commit = commit
         self._note_reads = note_reads
         self._open = OpenNodes()
+        self._replaced = Replaced(time.monotonic)
 
     # -- seeing ---------------------------------------------------------------------------------------------------
 
@@ -207,6 +192,8 @@ class BranchWorkspace:
         self._demand_path(Action.WRITE, destination)
         if stat.S_ISDIR(moved.st_mode):
             self._demand_subtree(source, destination)
+        elif replace and not exchange:
+            self._keep_replaced(target, target_name, destination)
         self._working.rename(NodeId(parent), name, NodeId(target), target_name, replace=replace, exchange=exchange)
 
     @guarded
@@ -260,6 +247,7 @@ class BranchWorkspace:
     @guarded
     def flush(self, *, everything: bool = False) -> None:
         """Write what was counted (reads, denials, budgets) to trust; `everything` also what still gathers."""
+        self._replaced.expire()
         if batch := self._reads.take():
             self._note_reads(batch)
         self._authority.flush(everything=everything)
@@ -268,14 +256,26 @@ class BranchWorkspace:
     def close(self) -> None:
         """Flush what was counted and release everything."""
         self.flush(everything=True)
+        self._replaced.close()
         self._working.close()
 
     # -- deciding -------------------------------------------------------------------------------------------------
+
+    def _keep_replaced(self, target: int, name: bytes, path: bytes) -> None:
+        """Keep what a rename is about to replace for those who looked it up and have not opened it yet."""
+        try:
+            replaced = self._working.lookup(NodeId(target), name)
+        except NotFound:
+            return
+        if replaced.kind is EntryKind.FILE:
+            self._replaced.keep(path, self._working.open(replaced.node))
 
     def _path_of(self, node: int) -> bytes:
         try:
             return self._working.path(NodeId(node))
         except Stale:
+            if (former := self._replaced.path(node)) is not None:
+                return former
             raise Fault(Kind.STALE, "the file has no name any more", hint="look it up again") from None
 
     def _require_visible(self, node: int, attributes: stored.Attributes) -> None:
@@ -323,95 +323,6 @@ class BranchWorkspace:
                 f"move {render_path(source)}: the policy treats what is below {render_path(destination)} differently",
                 hint="move the files one by one: each is decided by its own path",
             )
-
-
-class MeteredContent:
-    """Content that is accounted while it is read. What was read for a file that could not be stored stays spent."""
-
-    def __init__(self, content: Content, meter: Meter) -> None:
-        """Read from `content`, spend from `meter`."""
-        self._content = content
-        self._meter = meter
-
-    def read(self, size: int, /) -> bytes:
-        """Return the next bytes. Raises `Kind.BUDGET`."""
-        data = self._content.read(size)
-        self._meter.spend(BudgetKind.BYTES_WRITTEN, len(data))
-        return data
-
-
-class OpenNodes:
-    """Which nodes are open through one workspace. Any thread may call."""
-
-    def __init__(self) -> None:
-        """Start with none."""
-        self._counts: Counter[int] = Counter()
-        self._lock = threading.Lock()
-
-    def __contains__(self, node: int) -> bool:
-        return node in self._counts
-
-    def add(self, node: int) -> None:
-        """Count one more opening."""
-        with self._lock:
-            self._counts[node] += 1
-
-    def remove(self, node: int) -> None:
-        """Count one less."""
-        with self._lock:
-            self._counts[node] -= 1
-            if self._counts[node] <= 0:
-                del self._counts[node]
-
-
-class CheckedHandle:
-    """An open file whose every read and write is still checked and accounted."""
-
-    def __init__(self, handle: StoreHandle, authority: Authority, meter: Meter, opened: OpenNodes) -> None:
-        """Wrap an open file of the store and keep it in `opened` until it closes."""
-        self.node: int = handle.node
-        self._handle = handle
-        self._authority = authority
-        self._meter = meter
-        self._opened: OpenNodes | None = opened
-        opened.add(self.node)
-
-    @guarded
-    def read(self, offset: int, size: int) -> bytes:
-        """Return up to `size` bytes at `offset`."""
-        self._authority.check()
-        data = self._handle.read(offset, size)
-        self._meter.spend(BudgetKind.BYTES_READ, len(data))
-        return data
-
-    @guarded
-    def write(self, offset: int, data: bytes) -> int:
-        """Store `data` and return its length. Raises `Kind.BUDGET` before anything is stored."""
-        self._authority.check()
-        self._meter.spend(BudgetKind.BYTES_WRITTEN, len(data))
-        try:
-            return self._handle.write(offset, data)
-        except (StoreError, OSError):
-            self._meter.give_back(BudgetKind.BYTES_WRITTEN, len(data))
-            raise
-
-    @guarded
-    def sync(self) -> None:
-        """Return once what was written is on stable storage."""
-        self._handle.sync()
-
-    @guarded
-    def close(self) -> None:
-        """Release the handle; repeats do nothing."""
-        opened, self._opened = self._opened, None
-        if opened is not None:
-            opened.remove(self.node)
-        self._handle.close()
-
-    @guarded
-    def fileno(self) -> int:
-        """Return a descriptor that reads this file now, owned by the handle."""
-        return self._handle.fileno()
 
 
 def _join(directory: bytes, name: bytes) -> bytes:

@@ -124,7 +124,10 @@ def _restore(desk: Desk, identity: Identity, arguments: Arguments) -> Document:
 
 
 def _require_restorable(desk: Desk, identity: Identity, run: Run, paths: Sequence[bytes]) -> None:
-    """Return when everything below each path may be read from the past and written; no path means the whole tree."""
+    """Return when the caller may restore: as the policy says, or, for a lease, what it may read, write and delete below each path."""
+    if identity.lease is None:
+        desk.require(identity, Action.RESTORE, f"restore {run.branch}")
+        return
     authority = desk.authority(identity, run.branch)
     for path in paths or [b""]:
         directory, _, name = path.rpartition(b"/")

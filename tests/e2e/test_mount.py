@@ -156,7 +156,6 @@ def test_nothing_outside_the_lease_can_be_reached(shared: Nas) -> None:
     assert sorted(os.listdir(place)) == ["src"]
     assert sorted(os.listdir(place / "src")) == ["a.py", "b.py"]
     (place / "src" / "escape").symlink_to("../secret/plan.txt")
-    os.chdir("/")
     reaches = {
         "read": lambda: (place / "secret" / "plan.txt").read_text(),
         "stat": lambda: os.stat(place / "secret"),

@@ -192,6 +192,30 @@ def test_a_file_without_a_name_stays_usable_through_what_opened_it(house: House)
     refused(Kind.STALE, lambda: workspace.open(attributes.node, READ))
 
 
+def test_a_file_that_a_rename_replaced_can_be_opened_for_a_moment_by_who_had_looked_it_up(house: House) -> None:
+    run, secret = house.start()
+    workspace = house.workspace(run, secret)
+    former = workspace.lookup(ROOT, b"README.md")
+    _, handle = workspace.create(ROOT, b"fresh", 0o644)
+    handle.write(0, b"fresh")
+    handle.close()
+    workspace.rename(ROOT, b"fresh", ROOT, b"README.md")
+    late = workspace.open(former.node, READ)
+    assert late.read(0, 100) == b"hello\n"
+    late.close()
+    assert read(workspace, b"README.md") == b"fresh"
+
+
+def test_a_replaced_file_is_as_closed_as_its_path_was(house: House) -> None:
+    run, secret = house.start(actions=frozenset({Action.LIST, Action.WRITE}))
+    workspace = house.workspace(run, secret)
+    former = workspace.lookup(ROOT, b"README.md")
+    _, handle = workspace.create(ROOT, b"fresh", 0o644)
+    handle.close()
+    workspace.rename(ROOT, b"fresh", ROOT, b"README.md")
+    refused(Kind.DENIED, lambda: workspace.open(former.node, READ))
+
+
 def test_a_denial_is_recorded_once_and_repeats_are_counted(house: House) -> None:
     run, secret = house.start(paths=("src/**",))
     workspace = house.workspace(run, secret)

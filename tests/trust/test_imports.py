@@ -38,7 +38,7 @@ ALLOWED = {
     "weakref",
     "yaml",
 }
-EDGE = {"apsw", "fcntl", "importlib", "os", "pathlib", "pkgutil", "threading", "time", "weakref"}
+EDGE = {"apsw", "fcntl", "importlib", "mmap", "os", "pathlib", "pkgutil", "threading", "time", "weakref"}
 IMPURE = {
     "batching.py": {"threading"},
     "credentials.py": set(),
