@@ -78,26 +78,31 @@ class Nas:
 
     def call(self, method: str, path: str, body: bytes | None = None) -> Any:
         """Make one request of the API as the owner and return its document; None when nobody answered."""
-        status, content = self._request(method, path, body)
+        status, content = self._request(method, path, body, self.token())
         return json.loads(content) if status == 200 else None
 
-    def put_file(self, branch: str, path: str, content: bytes) -> bool:
-        """Write a file over HTTP and tell whether that was acknowledged."""
-        status, _ = self._request("PUT", f"/v1/branches/{quote(branch, safe='')}/files/{path}", content)
+    def put_file(self, run: Any, path: str, content: bytes) -> bool:
+        """Write a file with a run's own secret over HTTP and tell whether that was acknowledged."""
+        place = f"/v1/branches/{quote(run['branch'], safe='')}/files/{path}"
+        status, _ = self._request("PUT", place, content, run["secret"])
+        assert status in (0, 200, 201, 204), f"PUT {path}: {status}"
         return status in (200, 201, 204)
 
     def get_file(self, branch: str, path: str) -> bytes | None:
         """Read a file over HTTP; None when it is not there."""
-        status, content = self._request("GET", f"/v1/branches/{quote(branch, safe='')}/files/{path}", None)
+        status, content = self._request("GET", f"/v1/branches/{quote(branch, safe='')}/files/{path}", None, self.token())
         return content if status == 200 else None
 
-    def _request(self, method: str, path: str, body: bytes | None) -> tuple[int, bytes]:
+    def token(self) -> str:
+        """Return the owner's own secret."""
+        return (self.home / "owner.token").read_text().strip()
+
+    def _request(self, method: str, path: str, body: bytes | None, secret: str) -> tuple[int, bytes]:
         connection = http.client.HTTPConnection("localhost", timeout=TIMEOUT)
         connection.sock = socket.socket(socket.AF_UNIX)
-        token = (self.home / "owner.token").read_text().strip()
         try:
             connection.sock.connect(str(self.home / "run" / "nasd.sock"))
-            connection.request(method, path, body, {"Authorization": f"Bearer {token}"})
+            connection.request(method, path, body, {"Authorization": f"Bearer {secret}"})
             answer = connection.getresponse()
             return answer.status, answer.read()
         except (OSError, http.client.HTTPException):

@@ -90,11 +90,11 @@ def work(nas: Nas, tag: str) -> dict[str, Any]:
     if done["run"] is None:
         return done
     branch = done["run"]["branch"]
-    if nas.put_file(branch, f"{tag}.txt", tag.encode()):
+    if nas.put_file(done["run"], f"{tag}.txt", tag.encode()):
         done["files"][f"{tag}.txt"] = tag
     done["commit"] = attempt(nas, "commit", branch, "-m", tag)
     done["proposal"] = attempt(nas, "propose", done["run"]["run"], "-m", f"small {tag}")
-    if nas.put_file(branch, ".nas/note.txt", tag.encode()):
+    if nas.put_file(done["run"], ".nas/note.txt", tag.encode()):
         done["files"][".nas/note.txt"] = tag
     done["asked"] = attempt(nas, "propose", done["run"]["run"], "-m", f"asks {tag}")
     if done["asked"] and done["asked"]["decision"] == "gated":
