@@ -64,6 +64,7 @@ def test_deleting_everything_but_store_and_trust_loses_nothing(nas: Nas) -> None
     for number in range(201):
         (place / f"many-{number}").write_text("x")
     gate = nas.json("propose", run["run"], "-m", "bulk", expect=4)["gate"]
+    nas.json("umount", str(place))
     before = {
         "log": nas.json("log", run["run"]),
         "runs": nas.json("run", "list"),
@@ -71,7 +72,6 @@ def test_deleting_everything_but_store_and_trust_loses_nothing(nas: Nas) -> None
         "leases": nas.json("lease", "list"),
         "proposals": nas.json("proposal", "list"),
     }
-    nas.json("umount", str(place))
     head = nas.json("verify")["head"]
     records = nas.json("verify")["records"]
     nas.stop()

@@ -28,6 +28,7 @@ ALLOWED = {
     "itertools",
     "json",
     "jsonschema",
+    "mmap",
     "os",
     "pathlib",
     "pkgutil",

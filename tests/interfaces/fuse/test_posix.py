@@ -193,7 +193,7 @@ def test_extended_attributes_of_the_user_are_kept_and_no_others(here: Path) -> N
     assert refused_with(errno.ENODATA, lambda: os.removexattr(path, "user.note"))
 
 
-def test_pipes_and_sockets_work(here: Path) -> None:
+def test_pipes_and_sockets_work(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     os.mkfifo(here / "pipe")
     reader = os.open(here / "pipe", os.O_RDONLY | os.O_NONBLOCK)
     writer = os.open(here / "pipe", os.O_WRONLY)
@@ -202,13 +202,11 @@ def test_pipes_and_sockets_work(here: Path) -> None:
     os.close(writer)
     os.close(reader)
     with socket.socket(socket.AF_UNIX) as server, socket.socket(socket.AF_UNIX) as client:
-        os.chdir(here)
-        try:
+        with monkeypatch.context() as inside:
+            inside.chdir(here)
             server.bind("socket")
             server.listen()
             client.connect("socket")
-        finally:
-            os.chdir("/")
 
 
 def test_times_and_modes_are_kept(here: Path) -> None:
