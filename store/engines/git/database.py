@@ -5,9 +5,10 @@
 3. A change is one short transaction. It survives the end of the process when `transaction` ends, power loss when a `flush`
    that began later returns. The write lock is never held while the disk syncs, so one process' sync stops no other.
 4. One sync serves every transaction that ended before it began, whichever thread waits for it.
-5. Whether anything changed is asked of a row (two microseconds), not of `Connection.data_version`: that one stays what it was
-   until the connection next reads.
-6. Nothing here knows what a row means.
+5. Whether anything was committed since one last looked is asked of `head`, not of `Connection.data_version`: that one stays what
+   it was until the connection next reads.
+6. No caller waits for a checkpoint.
+7. Nothing here knows what a row means.
 """
 
 from __future__ import annotations
@@ -18,12 +19,15 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 import apsw
 
+from store.engines.git.checkpoints import BACKSTOP_PAGES, PAGES, Checkpoints
 from store.engines.git.packs import Sync, sync_folder
 from store.engines.git.steps import step
+from store.engines.git.walindex import WalIndex, count_frames
 from store.errors import NoSpace, StoreError
 
 SCHEMA_VERSION = 1
@@ -90,10 +94,14 @@ CREATE TABLE name (
 CREATE INDEX name_rev ON name (branch, rev);
 """
 
-_CHECKPOINT_PAGES = 4_000
 _BUSY_SECONDS = 60.0
 
+_FULL = "the disk below it is full"
+
 Row = tuple[Any, ...]
+
+_opening = threading.Lock()
+"""Held while connections of this process come and go, so that no mapping of the log's index goes while another one comes."""
 
 
 class Database:
@@ -104,30 +112,27 @@ class Database:
         self._sync = sync
         self._writing = threading.RLock()
         self._reading = threading.Lock()
-        self._writer = _connect(path)
-        with self.transaction() as connection:
-            _prepare_schema(connection)
-        self._reader = _connect(path)
-        self._reader.execute("SELECT 1 FROM branch").fetchall()
+        with _opening:
+            self._writer = _connect(path)
+            with self.transaction() as connection:
+                _prepare_schema(connection)
+            self._reader = _connect(path)
+            self._reader.execute("SELECT 1 FROM branch").fetchall()
+            self._index = WalIndex(path)
+        self._checkpoints = Checkpoints(_connect(path), self._writing)
+        if self._index.head() is not None:
+            self._writer.execute(f"PRAGMA wal_autocheckpoint = {BACKSTOP_PAGES}")
         self._wal = os.open(f"{path}-wal", os.O_RDONLY | os.O_CLOEXEC)
         self._syncs = _Syncs()
         sync_folder(path.parent, sync)
 
-    @contextmanager
-    def transaction(self) -> Iterator[apsw.Connection]:
-        """Run the block as one transaction that sees every earlier one; an exception undoes it. Raises `NoSpace`."""
-        with self._writing:
-            self._writer.execute("BEGIN IMMEDIATE")
-            try:
-                yield self._writer
-                step("database: commit")
-                self._writer.execute("COMMIT")
-            except apsw.FullError as failure:
-                raise NoSpace("the store", "the disk below it is full") from failure
-            finally:
-                if self._writer.in_transaction:
-                    self._writer.execute("ROLLBACK")
-            step("database: committed")
+    def transaction(self) -> Transaction:
+        """Run a block as one transaction that sees every earlier one; an exception undoes it. Raises `NoSpace`."""
+        return Transaction(self)
+
+    def head(self) -> bytes | None:
+        """Return bytes that are the same as long as nobody commits anything; None when that cannot be told."""
+        return self._index.head()
 
     def select(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
         """Return the rows of a statement that only reads."""
@@ -155,20 +160,69 @@ class Database:
 
     def checkpoint(self) -> None:
         """Move finished transactions from the log into the database file, without waiting for anyone."""
-        step("database: checkpoint")
-        with self._writing:
-            self._writer.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+        self._checkpoints.run()
 
     def close(self) -> None:
         """Release the connections."""
-        with self._writing, self._reading:
+        self._checkpoints.close()
+        with _opening, self._writing, self._reading:
             self._reader.close()
             self._writer.close()
+            self._index.close()
             os.close(self._wal)
+
+    def begin(self) -> apsw.Connection:
+        """Begin a transaction, which `end` ends, and return its connection: what `transaction` is made of."""
+        self._writing.acquire()
+        try:
+            self._writer.execute("BEGIN IMMEDIATE")
+        except BaseException:
+            self._writing.release()
+            raise
+        return self._writer
+
+    def end(self, *, keep: bool) -> None:
+        """End the transaction that this thread began."""
+        try:
+            if keep:
+                step("database: commit")
+                self._writer.execute("COMMIT")
+                self._note_growth()
+        finally:
+            if self._writer.in_transaction:
+                self._writer.execute("ROLLBACK")
+            self._writing.release()
+        step("database: committed")
+
+    def _note_growth(self) -> None:
+        head = self._index.head()
+        if head is not None:
+            self._checkpoints.note(count_frames(head))
 
     def _sync_wal(self) -> None:
         step("database: sync")
         self._sync(self._wal)
+
+
+class Transaction:
+    """A block that is one transaction. (A class, not a generator: a removal spends more on four generators than on its rows.)"""
+
+    __slots__ = ("_database",)
+
+    def __init__(self, database: Database) -> None:
+        """Prepare a transaction of a database."""
+        self._database = database
+
+    def __enter__(self) -> apsw.Connection:
+        return self._database.begin()
+
+    def __exit__(self, kind: type[BaseException] | None, failure: BaseException | None, trace: TracebackType | None) -> None:
+        try:
+            self._database.end(keep=kind is None)
+        except apsw.FullError as full:
+            raise NoSpace("the store", _FULL) from full
+        if isinstance(failure, apsw.FullError):
+            raise NoSpace("the store", _FULL) from failure
 
 
 class _Syncs:
@@ -193,7 +247,7 @@ class _Syncs:
 def _connect(path: Path) -> apsw.Connection:
     connection = apsw.Connection(str(path), statementcachesize=200)
     connection.set_busy_handler(_wait_for_lock)
-    for setting in ("journal_mode = WAL", "synchronous = NORMAL", f"wal_autocheckpoint = {_CHECKPOINT_PAGES}", "temp_store = MEMORY"):
+    for setting in ("journal_mode = WAL", "synchronous = NORMAL", f"wal_autocheckpoint = {PAGES}", "temp_store = MEMORY"):
         connection.execute(f"PRAGMA {setting}")
     return connection
 

@@ -201,12 +201,11 @@ def test_pipes_and_sockets_work(here: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert os.read(reader, 10) == b"through"
     os.close(writer)
     os.close(reader)
-    with socket.socket(socket.AF_UNIX) as server, socket.socket(socket.AF_UNIX) as client:
-        with monkeypatch.context() as inside:
-            inside.chdir(here)
-            server.bind("socket")
-            server.listen()
-            client.connect("socket")
+    with socket.socket(socket.AF_UNIX) as server, socket.socket(socket.AF_UNIX) as client, monkeypatch.context() as inside:
+        inside.chdir(here)
+        server.bind("socket")
+        server.listen()
+        client.connect("socket")
 
 
 def test_times_and_modes_are_kept(here: Path) -> None:
