@@ -52,6 +52,14 @@ class Session:
         environment = {"NAS_LEASE_FILE": self._lease_file} if self._lease_file else os.environ
         return self.client_with(secret_of(environment, self.settings))
 
+    @property
+    def acts_with_lease(self) -> bool:
+        """Tell whether the credential in force is a run's lease."""
+        from nasd.config import secret_of
+
+        environment = {"NAS_LEASE_FILE": self._lease_file} if self._lease_file else os.environ
+        return (secret_of(environment, self.settings) or "").startswith("anl1.")
+
     def client_with(self, secret: str | None) -> Client:
         """Return a client with another credential."""
         from nasd.client import Client

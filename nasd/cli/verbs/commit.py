@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import click
 
+from nasd.cli.here import find_run, run_argument
 from nasd.cli.session import Session, verb
 from nasd.client import place
 
 
 @verb
-@click.argument("branch", metavar="RUN|BRANCH", envvar="NAS_RUN")
+@run_argument
 @click.option("-m", "--message", help="What the commit is about.")
-def command(session: Session, branch: str, message: str | None) -> None:
-    """Commit what changed on a run's branch. Inside a run NAS_RUN names it."""
+def command(session: Session, run: str | None, message: str | None) -> None:
+    """Commit what changed on a run's branch.
+
+    Without RUN: the one NAS_RUN names, whose mount this is, or whose lease is used.
+    """
+    branch = find_run(session, run)
     document = session.client.post(place("/v1/branches/{branch}/commits", branch=branch), {"message": message})
 
     def human() -> None:

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import click
 
+from nasd.cli.here import find_run
 from nasd.cli.options import read_path
 from nasd.cli.session import Session, verb
 
 
 @verb
-@click.argument("first", metavar="RUN|COMMIT", envvar="NAS_RUN")
+@click.argument("first", metavar="[RUN|COMMIT]", required=False, envvar="NAS_RUN")
 @click.argument("second", metavar="[COMMIT]", required=False)
 @click.option("--uncommitted", is_flag=True, help="Only what the branch has not committed.")
 @click.option("--path", help="Only this path and what is below it.")
 @click.option("--name-status", is_flag=True, help="One line for each path instead of patches.")
-def command(session: Session, first: str, second: str | None, uncommitted: bool, path: str | None, name_status: bool) -> None:
-    """Compare a run with main, or two commits."""
+def command(session: Session, first: str | None, second: str | None, uncommitted: bool, path: str | None, name_status: bool) -> None:
+    """Compare a run with main, or two commits.
+
+    Without RUN: the one NAS_RUN names, whose mount this is, or whose lease is used.
+    """
+    first = find_run(session, first)
     if second and uncommitted:
         raise click.UsageError("--uncommitted goes with one branch, not with two commits")
     compared = {"old": first, "new": second} if second else {"branch": first} if uncommitted else {"run": first}

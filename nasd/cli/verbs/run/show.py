@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import click
-
+from nasd.cli.here import find_run, run_argument
 from nasd.cli.session import Session, verb
 from nasd.client import place
 
@@ -11,10 +10,10 @@ _SHOWN = ("run", "role", "state", "branch", "owner", "purpose", "base", "head", 
 
 
 @verb
-@click.argument("run", envvar="NAS_RUN")
-def command(session: Session, run: str) -> None:
+@run_argument
+def command(session: Session, run: str | None) -> None:
     """Show a run and what it has not committed."""
-    document = session.client.get(place("/v1/runs/{run}", run=run))
+    document = session.client.get(place("/v1/runs/{run}", run=find_run(session, run)))
 
     def human() -> None:
         from nasd.cli.tables import print_changes, print_fields
