@@ -30,5 +30,7 @@ def command(session: Session, first: str | None, second: str | None, uncommitted
         from nasd.cli.tables import print_changes
 
         print_changes(changes, patch=not name_status)
+        if "run" in compared and (waiting := list(session.client.items("/v1/diff", branch=first))):
+            session.say(f"not committed yet: {len(waiting)} more (nas diff --uncommitted)")
 
     session.show(changes, human)
