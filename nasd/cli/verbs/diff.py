@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import click
 
 from nasd.cli.here import find_run
@@ -30,7 +32,7 @@ def command(session: Session, first: str | None, second: str | None, uncommitted
         from nasd.cli.tables import print_changes
 
         print_changes(changes, patch=not name_status)
-        if "run" in compared and (waiting := list(session.client.items("/v1/diff", branch=first))):
+        if "run" in compared and sys.stdout.isatty() and (waiting := list(session.client.items("/v1/diff", branch=first))):
             session.say(f"not committed yet: {len(waiting)} more (nas diff --uncommitted)")
 
     session.show(changes, human)
