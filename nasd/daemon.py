@@ -60,7 +60,7 @@ class Daemon:
         self._runs = Runs(appliance)
         self._proposals = Proposals(appliance, self._runs, lambda commit: adopt_from(appliance, commit))
         self._gates = Gates(appliance, self._proposals)
-        self._mounts = Mounts(appliance)
+        self._mounts = Mounts(appliance, self._runs.is_active)
         self._jobs = Jobs(appliance, self._runs, self._gates, self._mounts)
         reclaim = Reclaim(appliance, self._runs)
         desk = Desk(appliance, self._runs, self._proposals, self._gates, self._mounts, reclaim, self.describe, self._stopping.set)

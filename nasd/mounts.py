@@ -18,6 +18,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -54,9 +55,10 @@ class Mount:
 class Mounts:
     """Supervises the mount processes of one data directory."""
 
-    def __init__(self, appliance: Appliance) -> None:
-        """Keep the table in the run folder of `appliance`."""
+    def __init__(self, appliance: Appliance, is_active: Callable[[str], bool]) -> None:
+        """Keep the table in the run folder of `appliance`; `is_active` tells whether a run still has a lease that counts."""
         self._appliance = appliance
+        self._is_active = is_active
         self._folder = appliance.settings.run / "mounts"
         self._mounts: dict[str, Mount] = {}
         self._lock = threading.Lock()
@@ -67,6 +69,9 @@ class Mounts:
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         for path in sorted(self._folder.glob("*.json")):
             mount = Mount(**json.loads(path.read_text(encoding="utf-8")))
+            if not self._serves(mount):
+                self.remove(mount)
+                continue
             with self._lock:
                 self._mounts[mount.mountpoint] = mount
             self._watch(mount)
@@ -199,7 +204,11 @@ class Mounts:
     def _wanted(self, mount: Mount) -> bool:
         with self._lock:
             kept = self._mounts.get(mount.mountpoint)
-            return kept is not None and kept.mount == mount.mount and not self._closing.is_set()
+        return kept is not None and kept.mount == mount.mount and not self._closing.is_set() and self._serves(mount)
+
+    def _serves(self, mount: Mount) -> bool:
+        """Tell whether there is still something to serve: a branch of nobody in particular, or a run that is not over."""
+        return not mount.run or self._is_active(mount.run)
 
     def _keep(self, mount: Mount) -> Mount:
         with self._lock:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from interfaces.faults import Fault
@@ -18,9 +19,9 @@ from nasd.proposal_rules import Proposal
 from nasd.proposals import Proposals
 from nasd.runs import MAIN, Runs
 from nasd.wiring import Appliance
-from store.errors import NotFound
+from store.errors import NotFound, StoreError
 from store.model import CommitId
-from trust.errors import Unknown
+from trust.errors import TrustError, Unknown
 from trust.model import GateId, GateState, LeaseId, Record
 
 log = logging.getLogger("nasd.reconcile")
@@ -52,18 +53,29 @@ class Reconciliation:
     def finish(self) -> list[str]:
         """Conclude every open intent, then carry out approved gates and waiting merges; return a line for each."""
         lines = [self._conclude(record) for record in self._appliance.trust.unconcluded()]
-        self._gates.finish()
-        half_done = [proposal for proposal in self._proposals.all() if proposal.state == "merging"]
-        lines += [f"proposal {proposal.proposal}: {self._proposals.resume(proposal).state}" for proposal in half_done]
+        lines += self._attempt("approved gates", self._gates.finish)
+        for proposal in [proposal for proposal in self._proposals.all() if proposal.state == "merging"]:
+            lines += self._attempt(f"proposal {proposal.proposal}", partial(self._proposals.resume, proposal))
         for line in lines:
             log.warning("recovered: %s", line)
         return lines
 
     def _conclude(self, record: Record) -> str:
         resolve = self._resolvers.get(record.kind)
-        result = resolve(record.body) if resolve else "unknown"
+        try:
+            result = resolve(record.body) if resolve else "unknown"
+        except (Fault, StoreError, TrustError) as error:
+            result = f"unknown: {error}"
         self._appliance.trust.conclude(record.sequence, {"result": result, "recovered": True}, self._appliance.now())
         return f"{record.kind} (record {record.sequence}): {result}"
+
+    def _attempt(self, what: str, act: Callable[[], Proposal | None]) -> list[str]:
+        """Do one thing and return a line about it; one that cannot be done now is said and does not keep the daemon from starting."""
+        try:
+            done = act()
+        except (Fault, StoreError, TrustError) as error:
+            return [f"{what}: {error}"]
+        return [f"{what}: {done.state}"] if done is not None else []
 
     def _run_start(self, body: Mapping[str, Any]) -> str:
         try:

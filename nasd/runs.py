@@ -144,6 +144,10 @@ class Runs:
         """Return the runs under way; costs what they are, not what ever was."""
         return list(self._active.values())
 
+    def is_active(self, run: str) -> bool:
+        """Tell whether a run is under way."""
+        return run in self._active
+
     # -- starting -------------------------------------------------------------------------------------------------
 
     def start(self, identity: Identity, request: Request) -> Document:

@@ -44,7 +44,7 @@ class House:
         self.runs = Runs(self.appliance)
         self.proposals = Proposals(self.appliance, self.runs, lambda commit: adopt_from(self.appliance, commit))
         self.gates = Gates(self.appliance, self.proposals)
-        self.mounts = Mounts(self.appliance)
+        self.mounts = Mounts(self.appliance, self.runs.is_active)
         self.jobs = Jobs(self.appliance, self.runs, self.gates, self.mounts)
         self.reclaim = Reclaim(self.appliance, self.runs)
         self.desk = Desk(self.appliance, self.runs, self.proposals, self.gates, self.mounts, self.reclaim, dict, lambda: None)

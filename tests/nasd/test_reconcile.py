@@ -139,3 +139,11 @@ def test_the_chain_verifies_after_every_recovery(house: House, monkeypatch: pyte
     house.reconciliation.finish()
     assert house.trust.verify().ok
     assert asdict(house.trust.verify())["first_bad"] is None
+
+
+def test_what_cannot_be_found_out_is_said_and_does_not_keep_the_daemon_from_starting(house: House) -> None:
+    house.trust.intend("run.end", house.owner, {"run": "r-never", "state": "ended", "reason": "x"}, house.appliance.now())
+    (line,) = house.reconciliation.finish()
+    assert "run.end" in line
+    assert "r-never" in line
+    assert list(house.trust.unconcluded()) == []
