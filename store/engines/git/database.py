@@ -114,14 +114,14 @@ class Database:
         self._reading = threading.Lock()
         with _opening:
             self._writer = _connect(path)
-            with self.transaction() as connection:
-                _prepare_schema(connection)
             self._reader = _connect(path)
-            self._reader.execute("SELECT 1 FROM branch").fetchall()
             self._index = WalIndex(path)
-        self._checkpoints = Checkpoints(_connect(path), self._writing)
+            self._checkpoints = Checkpoints(_connect(path), self._writing)
         if self._index.head() is not None:
             self._writer.execute(f"PRAGMA wal_autocheckpoint = {BACKSTOP_PAGES}")
+        with self.transaction() as connection:
+            _prepare_schema(connection)
+        self._reader.execute("SELECT 1 FROM branch").fetchall()
         self._wal = os.open(f"{path}-wal", os.O_RDONLY | os.O_CLOEXEC)
         self._syncs = _Syncs()
         sync_folder(path.parent, sync)
@@ -205,7 +205,7 @@ class Database:
 
 
 class Transaction:
-    """A block that is one transaction. (A class, not a generator: a removal spends more on four generators than on its rows.)"""
+    """A block that is one transaction. A class, because four generators cost a removal as much as its rows do."""
 
     __slots__ = ("_database",)
 

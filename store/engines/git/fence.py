@@ -37,22 +37,31 @@ class Fence:
         self._inside = 0
         self._entered = 0
         self._waiting = 0
+        self._shared = Shared(self)
 
-    @contextmanager
-    def shared(self) -> Iterator[None]:
-        """Run the block while nobody freezes the layer."""
+    def shared(self) -> Shared:
+        """Run a block while nobody freezes the layer."""
+        return self._shared
+
+    def enter(self) -> None:
+        """Wait until nobody freezes the layer, and keep it so until `leave`: what `shared` is made of."""
         with self._state:
-            self._state.wait_for(self._may_enter)
+            if not self._may_enter():
+                self._state.wait_for(self._may_enter)
             if self._inside == 0:
                 self._lock(_SHARED)
                 self._entered = 0
             self._inside += 1
             self._entered += 1
-        try:
-            yield
-        finally:
-            with self._state:
-                self._leave()
+
+    def leave(self) -> None:
+        """End what `enter` began."""
+        with self._state:
+            self._inside -= 1
+            if self._inside == 0:
+                self._entered = 0
+                self._lock(_NONE)
+                self._state.notify_all()
 
     @contextmanager
     def alone(self) -> Iterator[None]:
@@ -86,12 +95,21 @@ class Fence:
     def _may_enter(self) -> bool:
         return self._inside == 0 if self._waiting or self._entered >= _TURN else self._inside >= 0
 
-    def _leave(self) -> None:
-        self._inside -= 1
-        if self._inside == 0:
-            self._entered = 0
-            self._lock(_NONE)
-            self._state.notify_all()
-
     def _lock(self, request: bytes) -> None:
         fcntl.fcntl(self._descriptor, _SET_AND_WAIT, request)
+
+
+class Shared:
+    """A block under a shared fence; one object serves every block."""
+
+    __slots__ = ("_fence",)
+
+    def __init__(self, fence: Fence) -> None:
+        """Prepare for blocks under a fence."""
+        self._fence = fence
+
+    def __enter__(self) -> None:
+        self._fence.enter()
+
+    def __exit__(self, kind: object, failure: object, trace: object) -> None:
+        self._fence.leave()

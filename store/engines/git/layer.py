@@ -1,6 +1,7 @@
 """The working layer of one branch as this process holds it: its rows, kept current, and the files that are open in it.
 
-1. The rows in the database are the truth; every call begins by asking whether another process changed them (one select).
+1. The rows in the database are the truth; every call begins by asking whether another process changed them: one
+   look at the head of the log, and a select when anybody committed anything.
 2. A change reads and writes in one transaction, so it decides on the rows as they are, not as they were when it was called.
 3. Rows in memory follow after the transaction ended; a failed one leaves them as they were.
 4. While a file is dirty its upper file says how long it is and when it changed; the row says so when it is not.
@@ -12,11 +13,12 @@ from __future__ import annotations
 
 import os
 import secrets
+import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import TracebackType
 
 import apsw
 
@@ -29,6 +31,7 @@ from store.engines.git.nodes import PUT_NODE, SELECT_NODES, NodeRow, describe_no
 from store.engines.git.packs import Sync
 from store.engines.git.rows import NameRow, NameRows, NodeRows, Place, Rows
 from store.engines.git.vault import Vault
+from store.engines.git.walindex import is_next
 from store.errors import NotFound, Stale
 from store.model import Attributes, NodeId, Version
 
@@ -62,6 +65,8 @@ class Layer:
         self.fence = Fence(around.uppers / str(branch) / "fence")
         self.version = Version(-1)
         self.seal = -1
+        self._head: bytes | None = None
+        self._reading = Reading(self)
         self.users = 0
         self.forgettable: tuple[set[Place], set[NodeId]] = (set(), set())
         self._open: dict[NodeId, OpenFile] = {}
@@ -71,36 +76,41 @@ class Layer:
     def refresh(self) -> None:
         """Take over what other processes changed. Raises `NotFound` when the branch is gone."""
         with self.lock:
-            state = self.around.database.select_one(_STATE, (self.branch,))
-            if state is None or state[0] != self.version:
-                with self.around.database.snapshot() as connection:
-                    self.catch_up(connection)
+            head = self.around.database.head()
+            if head is None or head != self._head:
+                self._look(head)
 
-    @contextmanager
-    def reading(self) -> Iterator[Rows]:
-        """Run the block with the rows as they are now."""
-        with self.lock:
-            self.refresh()
-            yield self.rows
+    def reading(self) -> Reading:
+        """Run a block with the rows as they are now."""
+        return self._reading
 
-    @contextmanager
-    def editing(self) -> Iterator[Edit]:
-        """Run the block, then make the edit it filled in; an exception makes nothing of it."""
-        with self.fence.shared(), self.changing() as edit:
-            yield edit
+    def editing(self) -> Changing:
+        """Run a block, then make the edit it filled in; an exception makes nothing of it."""
+        return Changing(self, self.fence)
 
-    @contextmanager
-    def changing(self) -> Iterator[Edit]:
+    def changing(self) -> Changing:
         """Do as `editing` for a caller that holds the fence."""
-        with self.lock:
-            with self.around.database.transaction() as connection:
-                self.catch_up(connection)
-                edit = Edit(self.rows, self.around.clock())
-                yield edit
-                if edit:
-                    self.write(connection, edit)
-            if edit:
-                self._take_over(edit)
+        return Changing(self, None)
+
+    def begin(self, connection: apsw.Connection) -> Edit:
+        """Return an edit of the rows as they are within a transaction that began just now. The caller holds the lock."""
+        head = self.around.database.head()
+        if head is None or head != self._head:
+            self.catch_up(connection)
+            self._head = head
+        return Edit(self.rows, self.around.clock())
+
+    def take_over(self, edit: Edit) -> None:
+        """Follow an edit whose transaction ended. The caller holds the lock since it began."""
+        head = self.around.database.head()
+        self._head = head if is_next(self._head, head) else None
+        self.rows.apply(edit.names, edit.nodes)
+        self.version = Version(self.version + 1)
+        for row in edit.released:
+            if row.id in self._open:
+                self._orphans[row.id] = row
+        for number in edit.dropped:
+            self.uppers.remove(number)
 
     def catch_up(self, connection: apsw.Connection) -> None:
         """Take over what changed, as this connection sees it. Raises `NotFound` when the branch is gone."""
@@ -242,6 +252,7 @@ class Layer:
     def invalidate(self) -> None:
         """Read everything again at the next call."""
         self.version = Version(-1)
+        self._head = None
 
     def write(self, connection: apsw.Connection, edit: Edit) -> None:
         """Write the rows of an edit, within the transaction; memory follows later."""
@@ -250,11 +261,86 @@ class Layer:
         connection.executemany(PUT_NODE, ((self.branch, *row, version, version) for row in edit.nodes.values()))
         connection.execute(_BUMP, (version, edit.dirties(), self.branch))
 
-    def _take_over(self, edit: Edit) -> None:
-        self.rows.apply(edit.names, edit.nodes)
-        self.version = Version(self.version + 1)
-        for row in edit.released:
-            if row.id in self._open:
-                self._orphans[row.id] = row
-        for number in edit.dropped:
-            self.uppers.remove(number)
+    def _look(self, head: bytes | None) -> None:
+        """Read whether the branch changed; `head` was seen before."""
+        state = self.around.database.select_one(_STATE, (self.branch,))
+        if state is None or state[0] != self.version:
+            with self.around.database.snapshot() as connection:
+                self.catch_up(connection)
+        self._head = head
+
+
+class Reading:
+    """A block that reads a layer's rows as they are now; one object serves every block."""
+
+    __slots__ = ("_layer",)
+
+    def __init__(self, layer: Layer) -> None:
+        """Prepare for blocks that read a layer."""
+        self._layer = layer
+
+    def __enter__(self) -> Rows:
+        self._layer.lock.acquire()
+        try:
+            self._layer.refresh()
+        except BaseException:
+            self._layer.lock.release()
+            raise
+        return self._layer.rows
+
+    def __exit__(self, kind: object, failure: object, trace: object) -> None:
+        self._layer.lock.release()
+
+
+class Changing:
+    """A block that fills in an edit, which is made when the block ends: one transaction, under fence and lock."""
+
+    __slots__ = ("_connection", "_edit", "_fence", "_layer", "_transaction")
+
+    def __init__(self, layer: Layer, fence: Fence | None) -> None:
+        """Prepare a change of a layer; `fence` is to be entered, None when the caller is inside."""
+        self._layer = layer
+        self._fence = fence
+        self._transaction = layer.around.database.transaction()
+
+    def __enter__(self) -> Edit:
+        if self._fence is not None:
+            self._fence.enter()
+        self._layer.lock.acquire()
+        try:
+            return self._begin()
+        except BaseException:
+            self._release()
+            raise
+
+    def __exit__(self, kind: type[BaseException] | None, failure: BaseException | None, trace: TracebackType | None) -> None:
+        try:
+            edit = self._edit if kind is None and self._edit else None
+            if edit is not None:
+                self._write(edit)
+            self._transaction.__exit__(kind, failure, trace)
+            if edit is not None:
+                self._layer.take_over(edit)
+        finally:
+            self._release()
+
+    def _begin(self) -> Edit:
+        self._connection = self._transaction.__enter__()
+        try:
+            self._edit = self._layer.begin(self._connection)
+        except BaseException:
+            self._transaction.__exit__(*sys.exc_info())
+            raise
+        return self._edit
+
+    def _write(self, edit: Edit) -> None:
+        try:
+            self._layer.write(self._connection, edit)
+        except BaseException:
+            self._transaction.__exit__(*sys.exc_info())
+            raise
+
+    def _release(self) -> None:
+        self._layer.lock.release()
+        if self._fence is not None:
+            self._fence.leave()
