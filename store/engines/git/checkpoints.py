@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 import threading
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 
 import apsw
 
@@ -48,9 +48,9 @@ class Checkpoints:
     def run(self) -> None:
         """Move everything that can be moved now."""
         with self._running:
-            if not self._move():
-                with self._writing:
-                    self._move()
+            self._move()
+            with self._writing:
+                self._move()
 
     def close(self) -> None:
         """Return once no checkpoint runs, and release the connection. No transaction may follow."""
@@ -58,11 +58,7 @@ class Checkpoints:
             self._thread.join()
         self._connection.close()
 
-    def _move(self) -> bool:
-        """Make one pass and tell whether the log can start over."""
+    def _move(self) -> None:
         step("database: checkpoint")
-        try:
-            frames, moved = self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
-        except _RETRIED:
-            return True
-        return frames == moved
+        with suppress(*_RETRIED):
+            self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)

@@ -133,8 +133,10 @@ class UpperFiles:
 
     def remove(self, number: int) -> None:
         """Remove a file; descriptors of it stay good. Repeats do nothing."""
-        with suppress(FileNotFoundError):
+        try:
             os.unlink(self._path(number))
+        except FileNotFoundError:
+            return
 
     def sync(self) -> None:
         """Return once the names of all files are on stable storage."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import chain
 
-from store.engines.git.nodes import CLEAN, DIRTY, GONE, NOTHING, PARKED, NodeRow
+from store.engines.git.nodes import CLEAN, DIRTY, NOTHING, PARKED, NodeRow, gone_row
 from store.engines.git.rows import NameRow, Place, Reach, Rows, is_versioned
 from store.model import NodeId
 
@@ -96,7 +96,7 @@ class Edit:
         self.drop_upper(row)
         self._clear_names(node)
         if node in self._rows.nodes:
-            self.nodes[node] = row._replace(kind=GONE, dirty=CLEAN, upper=None, lower=None, target=None, xattrs=None)
+            self.nodes[node] = gone_row(node)
         else:
             del self.nodes[node]
 
@@ -126,6 +126,8 @@ class Edit:
 
     def _clear_names(self, directory: NodeId) -> None:
         """Have no name of a directory that is gone stay dirty."""
+        if directory not in self._rows.names and not self.find(directory).is_directory:
+            return
         names = {name for name, entry in self._rows.names.get(directory, {}).items() if entry.dirty}
         names |= {name for parent, name in self.names if parent == directory}
         self.names.update({(directory, name): NameRow(NOTHING, CLEAN) for name in names})

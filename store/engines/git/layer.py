@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import secrets
 import sys
@@ -27,7 +28,7 @@ from store.engines.git.database import Database, Row
 from store.engines.git.edits import Edit
 from store.engines.git.fence import Fence
 from store.engines.git.files import OpenFile
-from store.engines.git.nodes import PUT_NODE, SELECT_NODES, NodeRow, describe_node
+from store.engines.git.nodes import PUT_NODE, SELECT_NODES, NodeRow, describe_node, describe_written
 from store.engines.git.packs import Sync
 from store.engines.git.rows import NameRow, NameRows, NodeRows, Place, Rows
 from store.engines.git.vault import Vault
@@ -67,6 +68,7 @@ class Layer:
         self.seal = -1
         self._head: bytes | None = None
         self._reading = Reading(self)
+        self._identities = itertools.count(secrets.randbits(60) | 1 << 61)
         self.users = 0
         self.forgettable: tuple[set[Place], set[NodeId]] = (set(), set())
         self._open: dict[NodeId, OpenFile] = {}
@@ -134,8 +136,8 @@ class Layer:
         return node in self._orphans
 
     def fresh_id(self) -> NodeId:
-        """Return an identity that no node of the branch has."""
-        while (node := NodeId(secrets.randbits(62) | 1 << 62 - 1)) in self.rows.nodes:
+        """Return an identity that no node of the branch has; those made one after the other lie on the same pages."""
+        while (node := NodeId(next(self._identities))) in self.rows.nodes:
             continue
         return node
 
@@ -164,8 +166,7 @@ class Layer:
         if row.is_symlink:
             return describe_node(row, len(self.around.vault.link(row)), links)
         if row.upper is not None and (row.dirty or row.id in self._orphans) and (found := self._stat(row)) is not None:
-            row = row._replace(mtime_ns=found.st_mtime_ns, ctime_ns=max(row.ctime_ns, found.st_ctime_ns))
-            return describe_node(row, found.st_size, links)
+            return describe_written(row, found, links)
         return describe_node(row, self._size(row), links)
 
     def measure(self, row: NodeRow) -> int:

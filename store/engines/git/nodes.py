@@ -11,7 +11,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping
 from hashlib import blake2b
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from store.engines.git.objects import GITLINK
 from store.model import ROOT, Attributes, EntryKind, NodeId
@@ -84,6 +84,22 @@ class NodeRow(NamedTuple):
         return {2: DIRECTORY, 3: SYMLINK}.get(self.kind)
 
 
+class Written(Protocol):
+    """What a disk says of a file."""
+
+    @property
+    def st_size(self) -> int:
+        """Return its bytes."""
+
+    @property
+    def st_mtime_ns(self) -> int:
+        """Return when its content changed, in nanoseconds."""
+
+    @property
+    def st_ctime_ns(self) -> int:
+        """Return when anything of it changed, in nanoseconds."""
+
+
 SELECT_NODES = (
     "SELECT id, kind, mode, lower, size, mtime_ns, ctime_ns, atime_ns, uid, gid, upper, target, xattrs, dirty"
     " FROM node WHERE branch = ? AND rev > ?"
@@ -114,6 +130,11 @@ def inherited_row(node: NodeId, entry: TreeEntry, time_ns: int) -> NodeRow:
     return NodeRow(node, kind, mode, lower, None, time_ns, time_ns, time_ns)
 
 
+def gone_row(node: NodeId) -> NodeRow:
+    """Return the row of a node that was removed."""
+    return NodeRow(node, GONE, 0, None, 0, 0, 0, 0)
+
+
 def root_row(tree: bytes, time_ns: int) -> NodeRow:
     """Return the row of a root nobody touched."""
     return inherited_row(ROOT, TreeEntry(DIRECTORY, tree), time_ns)
@@ -122,6 +143,12 @@ def root_row(tree: bytes, time_ns: int) -> NodeRow:
 def describe_node(row: NodeRow, size: int, links: int) -> Attributes:
     """Return a row as attributes."""
     return Attributes(row.id, _KINDS[row.kind], row.mode, size, links, row.mtime_ns, row.ctime_ns, row.atime_ns, row.uid, row.gid)
+
+
+def describe_written(row: NodeRow, found: Written, links: int) -> Attributes:
+    """Return a row as attributes, with size and times from the file that holds the content."""
+    ctime_ns = max(row.ctime_ns, found.st_ctime_ns)
+    return Attributes(row.id, _KINDS[row.kind], row.mode, found.st_size, links, found.st_mtime_ns, ctime_ns, row.atime_ns, row.uid, row.gid)
 
 
 def encode_xattrs(xattrs: Mapping[bytes, bytes]) -> bytes | None:

@@ -234,11 +234,12 @@ class Rows:
         entries = self.names.setdefault(parent, {})
         before = entries.get(name)
         entries[name] = entry
-        if before is not None and before.node != entry.node:
-            self._places[before.node] = tuple(other for other in self._places.get(before.node, ()) if other != place)
+        if before is None:
+            self._untouched.drop(stable_id(parent, name))
+        elif before.node != entry.node:
+            self._places[before.node] = _without(self._places.get(before.node, ()), place)
         if entry.node:
-            self._places[entry.node] = (*(other for other in self._places.get(entry.node, ()) if other != place), place)
-        self._untouched.drop(stable_id(parent, name))
+            self._places[entry.node] = (*_without(self._places.get(entry.node, ()), place), place)
         _mark(self.hidden, place, not entry.node)
         _mark(self.moved, place, entry.origin is not None)
         _mark(self.dirty_names, place, entry.dirty == DIRTY)
@@ -291,6 +292,10 @@ class Reach:
 def is_versioned(name: bytes, row: NodeRow) -> bool:
     """Tell whether commits hold a node of this kind under this name."""
     return row.kind <= 3 and _versionable(name, symlink=row.is_symlink)
+
+
+def _without(places: tuple[Place, ...], place: Place) -> tuple[Place, ...]:
+    return tuple([other for other in places if other != place]) if place in places else places
 
 
 def _mark(marks: set[Item], item: Item, marked: bool) -> None:

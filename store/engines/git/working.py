@@ -17,7 +17,7 @@ from store.contract import READING, Content
 from store.engines.git.edits import Edit
 from store.engines.git.files import FileHandle
 from store.engines.git.layer import Layer
-from store.engines.git.nodes import DIRTY, NodeRow, decode_xattrs, encode_xattrs, fresh_row
+from store.engines.git.nodes import DIRTY, PARKED, NodeRow, decode_xattrs, encode_xattrs, fresh_row
 from store.engines.git.reading import TreeReading, as_directory, as_file
 from store.errors import (
     Exists,
@@ -108,9 +108,10 @@ class GitWorking(TreeReading):
             _check_free(edit, as_directory(edit.find(parent)), name)
             if self._layer.is_orphan(node):
                 raise NotFound(node, "the file has no name any more")
-            if edit.find(node).is_directory:
+            row = edit.find(node)
+            if row.is_directory:
                 raise NotPermitted(node, "a directory has one name")
-            edit.alter(node)
+            edit.alter(node, dirty=DIRTY if row.dirty == PARKED else row.dirty)
             edit.attach(parent, name, node)
         return self.attributes(node)
 

@@ -81,6 +81,20 @@ def test_what_is_changed_inside_a_git_folder_is_committed_as_changed_when_it_ret
     assert view.open(view.lookup(directory, b"file").node).read(0, 10) == b"after!"
 
 
+def test_what_was_changed_under_a_git_name_is_committed_as_changed_under_a_further_name(engine: GitEngine, working: Working) -> None:
+    node = put(working, b"file", b"one")
+    commit(engine)
+    working.rename(ROOT, b"file", ROOT, b".git")
+    write(working, node, b"changed")
+    commit(engine)
+    working.link(node, ROOT, b"again")
+    head = commit(engine)
+    tree = engine.view(head)
+    handle = tree.open(tree.lookup(ROOT, b"again").node)
+    assert handle.read(0, 100) == b"changed"
+    handle.close()
+
+
 def test_pipes_and_sockets_stay_beside_and_are_named(engine: GitEngine, working: Working) -> None:
     working.create(ROOT, b"pipe", 0o600, EntryKind.FIFO)
     working.create(ROOT, b"socket", 0o600, EntryKind.SOCKET)
