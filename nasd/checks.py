@@ -22,6 +22,7 @@ from store.model import CommitId
 
 OUTPUT_LIMIT = 16 << 10
 _PATH = "/usr/local/bin:/usr/bin:/bin"
+_BWRAP = "/usr/bin/bwrap"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +71,13 @@ def _run_check(engine: Engine, commit: CommitId, check: Check, scratch: Path) ->
 
 
 def _run_isolated(check: Check, tree: Path, output: Path) -> CheckResult:
-    bwrap = shutil.which("bwrap", path=_PATH)
-    if bwrap is None:
-        return CheckResult(check.id, "impossible", check.required, 0.0, "bwrap is missing: install the package bubblewrap")
+    if trouble := find_trouble(tree):
+        return CheckResult(check.id, "impossible", check.required, 0.0, trouble)
     with output.open("wb") as sink:
         started = os.times().elapsed
         child = subprocess.Popen(
-            [bwrap, *_isolation(check, tree), "--", *check.run],
+            [_BWRAP, *_isolation(check.id, tree), "--", *check.run],
+            cwd="/",
             stdin=subprocess.DEVNULL,
             stdout=sink,
             stderr=subprocess.STDOUT,
@@ -92,14 +93,22 @@ def _run_isolated(check: Check, tree: Path, output: Path) -> CheckResult:
     return CheckResult(check.id, state, check.required, round(os.times().elapsed - started, 3), _tail(output))
 
 
-def _isolation(check: Check, tree: Path) -> list[str]:
+def find_trouble(tree: Path) -> str:
+    """Return why nothing can be run in isolation here, empty when it can."""
+    if shutil.which(_BWRAP) is None:
+        return "bwrap is missing: install the package bubblewrap"
+    probe = subprocess.run([_BWRAP, *_isolation("probe", tree), "--", "true"], capture_output=True, text=True, env={}, cwd="/", check=False)
+    return probe.stderr.strip() if probe.returncode else ""
+
+
+def _isolation(check: str, tree: Path) -> list[str]:
     flags = ["--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--clearenv"]
     for name in ("lib", "lib64", "bin", "sbin"):
         flags += ["--symlink", f"usr/{name}", f"/{name}"]
     for folder in ("/usr", "/opt", "/etc/alternatives", "/etc/ld.so.cache"):
         flags += ["--ro-bind-try", folder, folder]
     flags += ["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--bind", str(tree), "/tree", "--chdir", "/tree"]
-    environment = {"PATH": _PATH, "HOME": "/tmp", "TMPDIR": "/tmp", "LANG": "C.UTF-8", "CI": "true", "NAS_CHECK": check.id}
+    environment = {"PATH": _PATH, "HOME": "/tmp", "TMPDIR": "/tmp", "LANG": "C.UTF-8", "CI": "true", "NAS_CHECK": check}
     for name, value in environment.items():
         flags += ["--setenv", name, value]
     return flags
