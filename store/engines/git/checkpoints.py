@@ -2,8 +2,8 @@
 
 1. A checkpoint syncs two files and so takes as long as hundreds of transactions. It runs in a thread of its own, on a connection
    of its own, when the log has grown by `PAGES` pages; transactions go on meanwhile.
-2. The log starts over only when all of it was moved, which writers that never pause would put off for good. So a second pass
-   moves what came during the first while the writers of this process wait: little is left by then.
+2. The log starts over only when all of it was moved, which writers that never pause would put off for good. So when the log holds
+   `PATIENCE` times as much, a second pass moves what came during the first while the writers of this process wait: little is left.
 3. A checkpoint that fails leaves everything in the log, which is as good a place; the next one tries again.
 4. Should the thread fall behind, SQLite itself makes a checkpoint at `BACKSTOP_PAGES`, within a transaction.
 """
@@ -11,13 +11,14 @@
 from __future__ import annotations
 
 import threading
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 
 import apsw
 
 from store.engines.git.steps import step
 
 PAGES = 4_000
+PATIENCE = 3
 BACKSTOP_PAGES = 8 * PAGES
 
 _RETRIED = (apsw.BusyError, apsw.LockedError, apsw.FullError, apsw.IOError)
@@ -46,11 +47,11 @@ class Checkpoints:
             self._thread.start()
 
     def run(self) -> None:
-        """Move everything that can be moved now."""
+        """Move what the log holds."""
         with self._running:
-            self._move()
-            with self._writing:
-                self._move()
+            if self._move() >= PATIENCE * PAGES:
+                with self._writing:
+                    self._move()
 
     def close(self) -> None:
         """Return once no checkpoint runs, and release the connection. No transaction may follow."""
@@ -58,7 +59,11 @@ class Checkpoints:
             self._thread.join()
         self._connection.close()
 
-    def _move(self) -> None:
+    def _move(self) -> int:
+        """Make one pass and return how many pages the log held."""
         step("database: checkpoint")
-        with suppress(*_RETRIED):
-            self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+        try:
+            held, _ = self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+        except _RETRIED:
+            return 0
+        return held

@@ -258,8 +258,11 @@ class Layer:
     def write(self, connection: apsw.Connection, edit: Edit) -> None:
         """Write the rows of an edit, within the transaction; memory follows later."""
         version = self.version + 1
-        connection.executemany(PUT_NAME, ((self.branch, *place, *entry, version, version) for place, entry in edit.names.items()))
-        connection.executemany(PUT_NODE, ((self.branch, *row, version, version) for row in edit.nodes.values()))
+        if edit.names:
+            names = [(self.branch, *place, *entry, version, version) for place, entry in edit.names.items()]
+            connection.executemany(PUT_NAME, names)
+        if edit.nodes:
+            connection.executemany(PUT_NODE, [(self.branch, *row, version, version) for row in edit.nodes.values()])
         connection.execute(_BUMP, (version, edit.dirties(), self.branch))
 
     def _look(self, head: bytes | None) -> None:

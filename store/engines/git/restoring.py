@@ -134,7 +134,7 @@ class _Restoring:
         names = set(self._rows.names.get(directory.id, ()))
         if entry is None or directory.lower != entry.content:
             names.update(self._rows.below(directory), listing)
-        for name in sorted(names):
+        for name in sorted(names, key=lambda name: (name in listing, name)):  # a name that goes leaves its node to one that stays
             row, wanted = self._edit.child(directory, name), listing.get(name)
             if wanted is not None or (row is not None and is_versioned(name, row)):
                 self._put_name(directory, name, wanted)

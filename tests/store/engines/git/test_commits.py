@@ -276,6 +276,17 @@ def test_restoring_everything_touches_only_what_differs(engine: GitEngine, worki
     assert engine.diff(first, commit(engine, "run")) == []
 
 
+def test_a_name_that_restoring_removes_leaves_its_node_to_the_one_that_stays(engine: GitEngine, working: Working) -> None:
+    node = put(working, b"file", b"one")
+    head = commit(engine)
+    write(working, node, b"two")
+    working.link(node, ROOT, b"other")
+    engine.restore("main", head, [])
+    assert names(working) == [b"file"]
+    assert find(working, b"file").node == node
+    assert read(working, b"file") == b"one"
+
+
 def test_the_history_is_plain_git(engine: GitEngine, working: Working, tmp_path: Path) -> None:
     put(working, b"file", b"1\n")
     commit(engine)
