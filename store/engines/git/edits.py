@@ -70,7 +70,9 @@ class Edit:
 
     def alter(self, node: NodeId, **fields: object) -> NodeRow:
         """Touch a node, change fields and its ctime, and return its row."""
-        row = self.touch(node)._replace(**{"ctime_ns": self.now, **fields})  # type: ignore[arg-type]
+        row = self.touch(node).at(self.now)
+        if fields:
+            row = row._replace(**fields)  # type: ignore[arg-type]
         self.nodes[node] = row
         return row
 
@@ -85,7 +87,7 @@ class Edit:
         directory = self._stamp(parent)
         hides = name in self._rows.below(directory)
         self.names[parent, name] = NameRow(NOTHING, DIRTY if hides else CLEAN)
-        self._places[node] = tuple(place for place in self.places(node) if place != (parent, name))
+        self._places[node] = tuple([place for place in self.places(node) if place != (parent, name)])
 
     def release(self, node: NodeId) -> None:
         """Let a node go when it has no name left; otherwise only its ctime changes."""
@@ -149,7 +151,7 @@ class Edit:
                 self.put(row._replace(dirty=DIRTY))
 
     def _stamp(self, directory: NodeId) -> NodeRow:
-        row = self.touch(directory)._replace(mtime_ns=self.now, ctime_ns=self.now)
+        row = self.touch(directory).at(self.now, self.now)
         self.nodes[directory] = row
         return row
 

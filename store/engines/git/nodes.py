@@ -56,6 +56,10 @@ class NodeRow(NamedTuple):
     xattrs: bytes | None = None
     dirty: int = 0
 
+    def at(self, ctime_ns: int, mtime_ns: int | None = None) -> NodeRow:
+        """Return the row with another ctime, and another mtime if one is given (`_replace` takes three times as long)."""
+        return NodeRow._make((*self[:5], self[5] if mtime_ns is None else mtime_ns, ctime_ns, *self[7:]))
+
     @property
     def is_directory(self) -> bool:
         """Tell whether the node is a directory."""
