@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from store.contract import Working
+from store.engines.git.database import Database
 from store.engines.git.engine import GitEngine
 from store.errors import InUse, NotFound, Stale
 from store.model import ROOT, Access, AttributeChange, Touched
@@ -227,3 +229,50 @@ def test_what_a_killed_process_was_told_is_there(pair: Pair, tmp_path: Path) -> 
     assert {b"made %d" % number for number in range(last + 1)} <= set(names(pair.ours))
     view = pair.owner.view(commit(pair.owner, "run"))
     assert view.lookup(ROOT, b"log").size == len(written)
+
+
+def test_changes_of_both_sides_in_any_order_are_seen_by_the_next_call(pair: Pair) -> None:
+    expected = set(names(pair.ours))
+    for number in range(60):
+        mine, yours = (pair.ours, pair.theirs) if number % 3 else (pair.theirs, pair.ours)
+        mine.mkdir(ROOT, b"n%d" % number, 0o755)
+        expected.add(b"n%d" % number)
+        if number % 2:
+            yours.rmdir(ROOT, b"n%d" % (number - 1))
+            expected.discard(b"n%d" % (number - 1))
+        assert set(names(mine)) == expected
+        assert set(names(yours)) == expected
+
+
+def test_changes_of_both_sides_at_once_are_all_seen(pair: Pair) -> None:
+    def make(working: Working, side: bytes) -> None:
+        for number in range(100):
+            node = working.mkdir(ROOT, side + b"%d" % number, 0o755).node
+            assert working.lookup(ROOT, side + b"%d" % number).node == node
+
+    before = set(names(pair.ours))
+    threads = [threading.Thread(target=make, args=each) for each in ((pair.ours, b"o"), (pair.theirs, b"t"))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    expected = before | {side + b"%d" % number for side in (b"o", b"t") for number in range(100)}
+    assert set(names(pair.ours)) == expected
+    assert set(names(pair.theirs)) == expected
+
+
+def test_ones_own_changes_cost_no_question(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    pair.ours.mkdir(ROOT, b"first", 0o755)
+    asked: list[str] = []
+    select = Database.select_one
+    monkeypatch.setattr(
+        Database, "select_one", lambda self, statement, values=(): asked.append(statement) or select(self, statement, values)
+    )
+    for number in range(5):
+        pair.ours.mkdir(ROOT, b"n%d" % number, 0o755)
+        pair.ours.lookup(ROOT, b"n%d" % number)
+    assert asked == []
+    pair.theirs.mkdir(ROOT, b"theirs", 0o755)
+    asked.clear()
+    pair.ours.lookup(ROOT, b"theirs")
+    assert len(asked) == 1
