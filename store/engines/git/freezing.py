@@ -77,9 +77,13 @@ class _Freezing:
         self.frozen.renames = simplify_renames(dict(self._origins()))
 
     def park(self) -> None:
-        """Settle the rows of what no commit can hold."""
+        """Settle the rows of what no commit can hold; of a file that is held elsewhere, the names that are not."""
         for row in self._parked:
             self.frozen.nodes[row.id] = row._replace(dirty=PARKED)
+        for node in self._rows.dirty_nodes:
+            places = self._rows.places(node)
+            settled = [(place, self._settled_name(place)) for place in places] if len(places) > 1 else []
+            self.frozen.names.update((place, entry) for place, entry in settled if entry.dirty == PARKED)
 
     def _touch_name(self, parent: NodeId, name: bytes) -> None:
         if self._reach.depth(parent) is not None:

@@ -95,6 +95,22 @@ def test_what_was_changed_under_a_git_name_is_committed_as_changed_under_a_furth
     handle.close()
 
 
+def test_a_file_changed_under_its_other_name_is_committed_as_changed_where_it_returns(engine: GitEngine, working: Working) -> None:
+    above = working.mkdir(ROOT, b"above", 0o755).node
+    node = put(working, b"above/file", b"one")
+    working.link(node, ROOT, b"other")
+    commit(engine)
+    working.rename(ROOT, b"above", ROOT, b".git")
+    write(working, node, b"two")
+    commit(engine)
+    working.rename(ROOT, b".git", ROOT, b"above")
+    tree = engine.view(commit(engine))
+    handle = tree.open(tree.lookup(tree.lookup(ROOT, b"above").node, b"file").node)
+    assert handle.read(0, 100) == b"two"
+    handle.close()
+    assert find(working, b"above").node == above
+
+
 def test_pipes_and_sockets_stay_beside_and_are_named(engine: GitEngine, working: Working) -> None:
     working.create(ROOT, b"pipe", 0o600, EntryKind.FIFO)
     working.create(ROOT, b"socket", 0o600, EntryKind.SOCKET)
