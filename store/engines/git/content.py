@@ -24,6 +24,9 @@ from store.engines.git.steps import step
 from store.engines.git.vault import Vault
 from store.errors import NoSpace, NotFound, StoreError, TooLarge
 
+LARGEST_FILE = 1 << 44
+"""No file is longer, in bytes, whatever the file system below would hold (tmpfs takes sizes that nothing else can)."""
+
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _COPY = 1 << 24
 _PIECE = 1 << 18
@@ -41,6 +44,12 @@ def disk_errors(subject: object) -> Iterator[None]:
         if failure.errno == errno.EFBIG:
             raise TooLarge(subject, "the file system below the store holds no file of that size") from failure
         raise StoreError(subject, os.strerror(failure.errno or 0)) from failure
+
+
+def check_size(subject: object, size: int) -> None:
+    """Return when a file may be `size` bytes long. Raises `TooLarge`."""
+    if size > LARGEST_FILE:
+        raise TooLarge(subject, f"no file has more than {LARGEST_FILE} bytes")
 
 
 class ContentCache:
@@ -122,7 +131,8 @@ class UpperFiles:
         return os.stat(self._path(number))
 
     def truncate(self, number: int, size: int) -> None:
-        """Cut or extend a file. Raises `NoSpace`."""
+        """Cut or extend a file. Raises `NoSpace`, `TooLarge`."""
+        check_size(number, size)
         with disk_errors(number):
             os.truncate(self._path(number), size)
 

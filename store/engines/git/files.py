@@ -15,7 +15,7 @@ import os
 import threading
 from typing import TYPE_CHECKING
 
-from store.engines.git.content import copy_content, disk_errors
+from store.engines.git.content import check_size, copy_content, disk_errors
 from store.engines.git.nodes import DIRTY, NodeRow
 from store.engines.git.steps import step
 from store.errors import NotPermitted, Stale
@@ -63,7 +63,8 @@ class OpenFile:
         return data
 
     def write(self, offset: int | None, data: bytes) -> None:
-        """Store all of `data` at `offset`, or (None) at the end. Raises `NoSpace`."""
+        """Store all of `data` at `offset`, or (None) at the end. Raises `NoSpace`, `TooLarge`."""
+        check_size(self.node, (offset or 0) + len(data))
         with self._layer.fence.shared():
             descriptor = self._writable()
             view = memoryview(data)
@@ -76,7 +77,8 @@ class OpenFile:
                     view = view[done:]
 
     def resize(self, size: int) -> None:
-        """Cut the content off at `size` or extend it with zeros. Raises `NoSpace`."""
+        """Cut the content off at `size` or extend it with zeros. Raises `NoSpace`, `TooLarge`."""
+        check_size(self.node, size)
         with self._layer.fence.shared():
             descriptor = self._writable(keep=size)
             with disk_errors(self.node):
