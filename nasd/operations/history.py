@@ -23,6 +23,7 @@ from nasd.operations.operation import (
     gives,
     gives_list,
     path_argument,
+    require_head,
     takes,
 )
 from nasd.operations.runs import absolute
@@ -44,6 +45,7 @@ def _branches(desk: Desk, identity: Identity, arguments: Arguments) -> Document:
 
 def _commit(desk: Desk, identity: Identity, arguments: Arguments) -> Document:
     run = desk.own_run(identity, arguments["branch"], Action.WRITE)
+    require_head(arguments, desk.appliance.engine.branch(run.branch).head)
     if identity.lease is not None and run.branch in desk.appliance.engine.dirty():
         desk.appliance.trust.charge(identity.lease.id, {BudgetKind.COMMITS: 1})
     return desk.runs.commit(run, identity, arguments.get("message") or "commit")
@@ -111,6 +113,7 @@ def _compared(desk: Desk, identity: Identity, arguments: Arguments) -> Sequence[
 
 def _restore(desk: Desk, identity: Identity, arguments: Arguments) -> Document:
     run = desk.own_run(identity, arguments["branch"], Action.WRITE)
+    require_head(arguments, desk.appliance.engine.branch(run.branch).head)
     source = desk.commit(identity, arguments["source"])
     paths = [path_argument(text) for text in arguments.get("paths", [])]
     _require_restorable(desk, identity, run, paths)
@@ -176,7 +179,7 @@ OPERATIONS = (
         "/v1/branches/{branch}/commits",
         "Commit what changed on a run's branch",
         _commit,
-        takes({"branch": NAME}, message=TEXT),
+        takes({"branch": NAME}, message=TEXT, if_match=TEXT),
         gives(commit=NAME, branch=NAME, changed=COUNT, left_out=TEXTS),
         effect=True,
     ),
@@ -213,7 +216,7 @@ OPERATIONS = (
         "/v1/branches/{branch}/restore",
         "Put paths back to what a commit holds, as one more commit",
         _restore,
-        takes({"branch": NAME, "source": NAME}, paths=TEXTS, message=TEXT),
+        takes({"branch": NAME, "source": NAME}, paths=TEXTS, message=TEXT, if_match=TEXT),
         gives(commit=NAME, changed=COUNT),
         effect=True,
     ),

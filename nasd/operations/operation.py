@@ -90,6 +90,15 @@ def seconds(value: object, name: str) -> int:
         raise Fault(Kind.INVALID, f"{name}: {error}", hint="write a duration such as 90s, 15m, 24h or 7d") from error
 
 
+def require_head(arguments: Arguments, head: str) -> None:
+    """Return when ``If-Match`` (RFC 9110, 13.1.1) is absent or names the branch's head as an entity tag. Raises `Kind.PRECONDITION`."""
+    wanted = arguments.get("if_match")
+    if wanted is None or wanted.strip() == "*":
+        return
+    if head not in [tag.strip().strip('"') for tag in wanted.split(",")]:
+        raise Fault(Kind.PRECONDITION, f"the branch is at {head}, not at {wanted}", hint="look at what changed, then repeat with its head")
+
+
 def path_argument(text: str) -> bytes:
     """Return a path argument. Raises `Kind.INVALID`."""
     try:

@@ -7,7 +7,21 @@ from interfaces.port import Document
 from nasd.desk import Desk, limited
 from nasd.durations import render_time
 from nasd.operations.history import render_changes
-from nasd.operations.operation import COUNT, FLAG, LIMIT, MAYBE_TEXT, NAME, TEXT, TIME, Arguments, Operation, gives, gives_list, takes
+from nasd.operations.operation import (
+    COUNT,
+    FLAG,
+    LIMIT,
+    MAYBE_TEXT,
+    NAME,
+    TEXT,
+    TIME,
+    Arguments,
+    Operation,
+    gives,
+    gives_list,
+    require_head,
+    takes,
+)
 from nasd.proposal_rules import Proposal
 from nasd.runs import MAIN
 from nasd.views import page, view_gate
@@ -19,6 +33,7 @@ _STATES = ["merging", "gated", "merged", "refused", "conflict", "stale", "withdr
 
 def _make(desk: Desk, identity: Identity, arguments: Arguments) -> Document:
     run = desk.own_run(identity, arguments["run"], Action.PROPOSE)
+    require_head(arguments, desk.appliance.engine.branch(run.branch).head)
     if arguments.get("target", MAIN) != MAIN:
         raise Fault(Kind.UNSUPPORTED, "proposals go to main", hint="leave --target out")
     if run.state != "active" and identity.lease is not None:
@@ -125,7 +140,7 @@ OPERATIONS = (
         "/v1/proposals",
         "Propose a run's branch: commit, check, decide, and merge when the policy says so",
         _make,
-        takes({"run": NAME}, message=TEXT, target=NAME),
+        takes({"run": NAME}, message=TEXT, target=NAME, if_match=TEXT),
         gives(**_PROPOSAL),
         effect=True,
         status=201,

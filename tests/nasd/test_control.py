@@ -220,3 +220,14 @@ def test_every_operation_describes_itself(desk: Desk) -> None:
         assert document["effect"] == (
             document["method"] == "POST" and name not in ("policy.validate", "policy.explain", "record.verify")
         ), name
+
+
+def test_an_effect_on_a_branch_can_be_made_to_depend_on_its_head(desk: Desk) -> None:
+    run = desk.call("run.start", role="coder")
+    head = desk.house.appliance.engine.branch(run["branch"]).head
+    desk.house.write(desk.house.runs.find(run["run"]), {"x": b"x"})
+    stale = desk.refused(Kind.PRECONDITION, "commit.make", branch=run["run"], if_match='"0123"')
+    assert head in stale.message
+    committed = desk.call("commit.make", branch=run["run"], if_match=f'"0123", "{head}"')["commit"]
+    desk.refused(Kind.PRECONDITION, "proposal.make", run=run["run"], if_match=f'"{head}"')
+    assert desk.call("proposal.make", run=run["run"], if_match=f'"{committed}"')["decision"] == "merged"
