@@ -56,6 +56,16 @@ def complete_change(current: Attributes, change: AttributeChange, caller: Caller
     return change
 
 
+def drop_same_owner(current: Attributes, change: AttributeChange, owner: Caller) -> AttributeChange:
+    """Return the change without an owner and group that the node is shown with already.
+
+    ``tar``, ``cp -a`` and ``rsync`` set the owner of every file they make, nearly always to what it is; `owner` stands for nobody set one.
+    """
+    uid = None if change.uid == (owner.uid if current.uid is None else current.uid) else change.uid
+    gid = None if change.gid == (owner.gid if current.gid is None else current.gid) else change.gid
+    return AttributeChange(change.mode, change.size, change.mtime_ns, change.atime_ns, uid, gid)
+
+
 def birth_change(made: Attributes, caller: Caller, owner: Caller, inherited: int | None) -> AttributeChange | None:
     """Return what a fresh node still needs to belong to whom it should; None when nothing.
 

@@ -18,7 +18,7 @@ import os
 from collections.abc import Iterable, Iterator
 
 from interfaces.faults import Fault, Kind
-from interfaces.fuse.attributes import TARGET_MAX, Caller, birth_change, check_name, complete_change, drop_set_id
+from interfaces.fuse.attributes import TARGET_MAX, Caller, birth_change, check_name, complete_change, drop_same_owner, drop_set_id
 from interfaces.fuse.coherence import Coherence, Notice
 from interfaces.fuse.directories import Directories, Entry
 from interfaces.fuse.files import Files, OpenFile
@@ -110,6 +110,11 @@ class Operations:
 
     def put_change(self, node: int, change: AttributeChange, caller: Caller) -> Attributes:
         """Change attributes and return them all. May block; `settle` and `tell` follow."""
+        if node not in self._known.set_id and (change.uid is not None or change.gid is not None):
+            current = self._workspace.attributes(node)
+            change = drop_same_owner(current, change, self._owner)
+            if change == AttributeChange():
+                return current
         if node in self._known.set_id:
             change = complete_change(self._workspace.attributes(node), change, caller)
         return self._workspace.set_attributes(node, change)

@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 _EVERYTHING = 1 << 62
 
 
+_RESTED = 1_000_000_000
+"""Nanoseconds: coarser than any clock that stamps files."""
+
+
 class OpenFile:
     """The content of one node while somebody has it open."""
 
@@ -88,12 +92,18 @@ class OpenFile:
         """Write down how long the content is and when it changed, so that whoever asks what was touched learns of it."""
         with self._layer.fence.shared(), self._layer.lock:
             self.current()
-            if self._layer.is_orphan(self.node) or self.upper is None:
+            if self._layer.is_orphan(self.node) or self.upper is None or self._is_recorded():
                 return
             with self._layer.changing() as edit:
                 found = os.fstat(self.descriptor)
                 row = edit.touch(self.node)
                 edit.put(row._replace(size=found.st_size, mtime_ns=found.st_mtime_ns, ctime_ns=max(row.ctime_ns, found.st_ctime_ns)))
+
+    def _is_recorded(self) -> bool:
+        """Tell whether the row says what the file says. A time of the last second is not believed: a write may have left it as it was."""
+        found, row = os.fstat(self.descriptor), self._layer.find(self.node)
+        rested = found.st_mtime_ns < self._layer.around.clock() - _RESTED
+        return rested and (found.st_size, found.st_mtime_ns) == (row.size, row.mtime_ns)
 
     def sync(self) -> None:
         """Return once the content and the name are on stable storage."""

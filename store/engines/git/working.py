@@ -257,6 +257,8 @@ class GitWorking(TreeReading):
                 return
         with layer.editing() as edit:
             row = _with_xattr(edit.touch(node), xattr)
+            if row.upper is not None:
+                fields.setdefault("size", layer.uppers.stat(row.upper).st_size)  # so that closing it need not write the row again
             executable = row.is_file and bool((row.mode ^ fields.get("mode", row.mode)) & 0o100)
             edit.alter(node, **fields, xattrs=row.xattrs, dirty=DIRTY if executable else row.dirty)
             if "mtime_ns" in fields or "atime_ns" in fields:
