@@ -117,7 +117,17 @@ class Operations:
                 return current
         if node in self._known.set_id:
             change = complete_change(self._workspace.attributes(node), change, caller)
-        return self._workspace.set_attributes(node, change)
+        result = self._workspace.set_attributes(node, change)
+        if change.size is None and self._has_name(node):
+            self._own()  # one row, one version: nobody needs to be asked what changed
+        return result
+
+    def _has_name(self, node: int) -> bool:
+        try:
+            self._workspace.path(node)
+        except Fault:
+            return False
+        return True
 
     def tell(self, attributes: Attributes) -> Attributes:
         """Note that the kernel is told these attributes of a node it holds, and return them."""
