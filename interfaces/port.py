@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -59,6 +59,13 @@ class Attributes(Protocol):
     @property
     def gid(self) -> int | None:
         """Return the group, when somebody set one."""
+
+    @property
+    def content(self) -> bytes:
+        """Return what identifies the content of a file: other bytes, another value; metadata and commits leave it as it is.
+
+        Doors make their strong entity tags of it. It is empty for what has no content of its own (directories, pipes).
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +147,26 @@ class Content(Protocol):
         """Return the next bytes, up to `size`; nothing at the end."""
 
 
+Condition = Callable[[Attributes | None], None]
+"""Looks at what a name stands for (None: nothing the caller can see) in the very moment of a change, and raises the fault that stops it."""
+
+Attach = Callable[[bytes], Mapping[bytes, bytes | None]]
+"""Given the `Attributes.content` of a file that is complete and has no name yet, returns the extended attributes it is to carry (None
+removes one that the file it replaces had). What identifies the content can be part of what is attached."""
+
+
+class Staged(Protocol):
+    """Bytes on stable storage that no name stands for yet."""
+
+    @property
+    def id(self) -> str:
+        """Return what `Workspace.staged` finds them by, in any process; short and plain."""
+
+    @property
+    def size(self) -> int:
+        """Return how many bytes there are."""
+
+
 class Workspace(Protocol):
     """One authority's view of one branch."""
 
@@ -163,12 +190,37 @@ class Workspace(Protocol):
     def create(self, parent: int, name: bytes, mode: int) -> tuple[Attributes, Handle]:
         """Make an empty file and open it for reading and writing. Raises `Kind.EXISTS`."""
 
-    def publish(self, parent: int, name: bytes, mode: int, content: Content) -> Attributes:
+    def publish(
+        self,
+        parent: int,
+        name: bytes,
+        mode: int,
+        content: Content,
+        *,
+        condition: Condition | None = None,
+        attach: Attach | None = None,
+    ) -> Attributes:
         """Put a whole file under a name, replacing a file there, and return once it is on stable storage.
 
-        Every reader, also after a crash, sees the file before or the file after. Needs write on that path and nothing else;
-        `mode` counts only where there was no file. Raises `Kind.IS_A_DIRECTORY`.
+        Every reader, also after a crash, sees the file before or the file after, with the extended attributes of `attach`. Needs
+        write on that path and nothing else; `mode` counts only where there was no file. Nothing changes the name between `condition`
+        and the change. Raises `Kind.IS_A_DIRECTORY`, and what `condition` and `attach` raise.
         """
+
+    def copy(self, node: int, parent: int, name: bytes, *, condition: Condition | None = None, attach: Attach | None = None) -> Attributes:
+        """Put a copy of a file, its extended attributes included, under a name, as `publish` does. Needs read here, write there."""
+
+    def stage(self, content: Content) -> Staged:
+        """Keep bytes that no name stands for, on stable storage, until `unstage` or a week has passed. Needs write somewhere.
+
+        Only the lease (or principal) that staged them finds them again.
+        """
+
+    def staged(self, id: str) -> Handle:
+        """Open staged bytes for reading. Raises `Kind.NOT_FOUND`."""
+
+    def unstage(self, id: str) -> None:
+        """Let staged bytes go; repeats do nothing."""
 
     def make_special(self, parent: int, name: bytes, st_mode: int) -> Attributes:
         """Make a pipe or a socket (by the type bits of `st_mode`), or an empty file."""
@@ -182,8 +234,8 @@ class Workspace(Protocol):
     def link(self, node: int, parent: int, name: bytes) -> Attributes:
         """Give a file another name."""
 
-    def unlink(self, parent: int, name: bytes) -> None:
-        """Remove a name of anything but a directory."""
+    def unlink(self, parent: int, name: bytes, *, condition: Condition | None = None) -> None:
+        """Remove a name of anything but a directory; nothing changes the name between `condition` and the removal."""
 
     def rmdir(self, parent: int, name: bytes) -> None:
         """Remove an empty directory."""
@@ -245,14 +297,60 @@ class Caller(Protocol):
         """Return the lease id, empty for a principal's own token."""
 
 
+class Signer(Protocol):
+    """The secret of an S3 key pair for one day, region and service (AWS Signature Version 4), which never leaves it."""
+
+    @property
+    def caller(self) -> Caller:
+        """Return whom a request with a right signature speaks for."""
+
+    def sign(self, text: bytes) -> str:
+        """Return the signature of a string to sign, 64 hex digits."""
+
+
+class Notes(Protocol):
+    """Small documents that one door keeps across requests, processes and restarts, such as locks: durable, changed by compare-and-set."""
+
+    def find(self, key: str) -> tuple[int, Document]:
+        """Return version and body of a document; (0, {}) when there is none."""
+
+    def put(self, key: str, body: Document, expected: int) -> bool:
+        """Store a body when the version is `expected` (0: there is none) and tell whether it was; on stable storage when it returns."""
+
+    def remove(self, key: str, expected: int) -> bool:
+        """Remove a document when its version is `expected`, and tell whether it was."""
+
+    def keys(self, prefix: str) -> Sequence[str]:
+        """Return the keys that start with `prefix`, ordered."""
+
+
 class Control(Protocol):
     """Everything that is not files. Each method decides, records and acts for `caller`."""
 
     def authenticate(self, secret: str) -> Caller:
         """Return whom a bearer secret speaks for. Raises `Kind.UNAUTHENTICATED`, `Kind.EXPIRED`, `Kind.REVOKED`."""
 
-    def workspace(self, caller: Caller, branch: str) -> Workspace:
-        """Open a branch. Raises `Kind.NOT_FOUND` also for a branch the caller may not see."""
+    def authenticate_basic(self, user: str, password: str) -> Caller:
+        """Return whom HTTP Basic credentials speak for: a lease id or a principal's name, and its secret or the password derived from it.
+
+        Raises as `authenticate`.
+        """
+
+    def signer(self, access_key: str, session_token: str, day: str, region: str, service: str) -> Signer:
+        """Return what checks signatures made with an S3 key pair (`session_token` empty without one; `day` as YYYYMMDD).
+
+        Raises as `authenticate`.
+        """
+
+    def workspace(self, caller: Caller, branch: str, at: str = "") -> Workspace:
+        """Open a branch, or (with `at`, a commit or snapshot that the caller can reach) its tree at that commit, read-only.
+
+        `branch` is the name of a branch or the id of a run. Raises `Kind.NOT_FOUND` also for what the caller may not see. Cheap: doors
+        open one for each request and close it.
+        """
+
+    def notes(self, door: str) -> Notes:
+        """Return the documents of a door."""
 
     def call(self, caller: Caller, operation: str, arguments: Mapping[str, Any]) -> Document:
         """Carry out one operation of the API by its OpenAPI `operationId`."""

@@ -23,14 +23,14 @@ from starlette.types import Message, Receive, Scope, Send
 from interfaces.faults import Fault, Kind
 from interfaces.http.events import Events
 from interfaces.http.files import Files, is_files_path
-from interfaces.http.guard import LOOPBACK_NAMES, check_source, choose_request_id, read_bearer
-from interfaces.http.limits import Limits
 from interfaces.http.openapi import describe_api
 from interfaces.http.operations import Operations
-from interfaces.http.pool import Pool
-from interfaces.http.problems import Refusal
 from interfaces.http.responses import answer_fault, answer_read
 from interfaces.port import Control, Document
+from interfaces.web.guard import LOOPBACK_NAMES, check_source, choose_request_id, read_bearer
+from interfaces.web.limits import Limits
+from interfaces.web.pool import Pool
+from interfaces.web.problems import Refusal
 
 ACCESS = logging.getLogger("nas.http.access")
 LOG = logging.getLogger("nas.http")

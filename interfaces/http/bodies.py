@@ -17,9 +17,9 @@ from typing import IO, Any
 from starlette.requests import ClientDisconnect, Request
 
 from interfaces.faults import Fault, Kind
-from interfaces.http.limits import Limits, parse_document
-from interfaces.http.pool import Pool
-from interfaces.http.problems import Refusal
+from interfaces.web.limits import Limits, parse_document
+from interfaces.web.pool import Pool
+from interfaces.web.problems import Refusal
 
 _MEMORY = 1 << 20
 _BATCH = 1 << 20

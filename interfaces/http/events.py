@@ -16,11 +16,11 @@ from typing import TypeVar
 from starlette.requests import Request
 
 from interfaces.faults import Fault, Kind
-from interfaces.http.limits import Limits
-from interfaces.http.pool import Pool
-from interfaces.http.problems import describe_fault
 from interfaces.http.responses import Stream, render
 from interfaces.port import Control, Document
+from interfaces.web.limits import Limits
+from interfaces.web.pool import Pool
+from interfaces.web.problems import describe_fault
 
 _FROM_NOW = -1
 _END: Document = {"end": True}

@@ -16,14 +16,14 @@ from starlette.responses import Response
 
 from interfaces.faults import Fault, Kind
 from interfaces.http.bodies import read_document, spool
-from interfaces.http.limits import Limits
-from interfaces.http.names import Names, decode_text, split_path
-from interfaces.http.pool import Pool
-from interfaces.http.problems import Refusal
 from interfaces.http.reads import Found, answer_found, find
 from interfaces.http.responses import answer_document
 from interfaces.http.writes import CONTENT_OPERATIONS, Changed, Locks, Target, change
 from interfaces.port import Control, Workspace
+from interfaces.web.limits import Limits
+from interfaces.web.names import Names, decode_text, split_path
+from interfaces.web.pool import Pool
+from interfaces.web.problems import Refusal
 
 METHODS = ("DELETE", "GET", "HEAD", "POST", "PUT")
 

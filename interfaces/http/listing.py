@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from interfaces.faults import Fault, Kind
-from interfaces.http.conditions import tag_attributes
-from interfaces.http.names import decode_segment, display_name, encode_segment
 from interfaces.port import Attributes, Document
+from interfaces.web.conditions import tag_attributes
+from interfaces.web.names import decode_segment, display_name, encode_segment
 
 PAGE = 1000
 MAX_PAGE = 10_000

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from interfaces.http.listing import DIRECTORY_SCHEMA, MAX_PAGE, NODE_SCHEMA, PAGE
-from interfaces.http.problems import PROBLEM_SCHEMA
 from interfaces.http.routes import BODY_METHODS, Route, read_route
 from interfaces.port import Document
+from interfaces.web.problems import PROBLEM_SCHEMA
 
 FILES_PATH = "/v1/branches/{branch}/files/{path}"
 

@@ -14,11 +14,11 @@ from starlette.responses import Response
 
 from interfaces.faults import Fault, Kind
 from interfaces.http.bodies import read_document
-from interfaces.http.limits import Limits
-from interfaces.http.pool import Pool
 from interfaces.http.responses import answer_document, answer_read
 from interfaces.http.routes import BODY_METHODS, Route, Table, join_arguments, read_query, read_route
 from interfaces.port import Control, Document
+from interfaces.web.limits import Limits
+from interfaces.web.pool import Pool
 
 MAX_KEY = 255
 

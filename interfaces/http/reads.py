@@ -19,12 +19,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from interfaces.faults import Fault, Kind
-from interfaces.http.conditions import Validators, Verdict, judge, render_date, select_range, validators_of
 from interfaces.http.listing import PAGE, describe_directory, describe_node
-from interfaces.http.names import Names, display_name, encode_segment
-from interfaces.http.pool import Pool
 from interfaces.http.responses import Stream, answer_read
 from interfaces.port import ROOT, Access, Attributes, Document, Handle, Workspace
+from interfaces.web.conditions import Validators, Verdict, judge, render_date, select_range, validators_of
+from interfaces.web.names import Names, display_name, encode_segment
+from interfaces.web.pool import Pool
 
 PIECE = 256 << 10
 _SAFE_CONTENT = {

@@ -9,8 +9,8 @@ from typing import Any
 from interfaces.faults import Kind
 from interfaces.http.listing import MAX_PAGE, PAGE
 from interfaces.http.openapi import describe_api
-from interfaces.http.problems import STATUS
 from interfaces.port import Document
+from interfaces.web.problems import STATUS
 
 _INTRODUCTION = """\
 # The HTTP API

@@ -15,9 +15,9 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from interfaces.faults import Fault
-from interfaces.http.conditions import Validators, Verdict, judge, tag_bytes
-from interfaces.http.problems import describe_fault, headers_of, status_of
 from interfaces.port import Document
+from interfaces.web.conditions import Validators, Verdict, judge, tag_bytes
+from interfaces.web.problems import describe_fault, headers_of, status_of
 
 
 def render(document: object) -> bytes:

@@ -15,9 +15,9 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from interfaces.faults import Fault, Kind
-from interfaces.http.names import decode_text
-from interfaces.http.problems import Refusal
 from interfaces.port import Document
+from interfaces.web.names import decode_text
+from interfaces.web.problems import Refusal
 
 BODY_METHODS = frozenset({"POST", "PUT", "PATCH"})
 

@@ -17,10 +17,10 @@ from dataclasses import dataclass, field
 from typing import IO, Any
 
 from interfaces.faults import Fault, Kind
-from interfaces.http.conditions import require, validators_of
-from interfaces.http.names import Names, display_name, split_path
 from interfaces.http.reads import describe, resolve
 from interfaces.port import ROOT, Access, AttributeChange, Attributes, Document, Handle, Workspace
+from interfaces.web.conditions import require, validators_of
+from interfaces.web.names import Names, display_name, split_path
 
 _COPY = 1 << 20
 _FILE_MODE = 0o644

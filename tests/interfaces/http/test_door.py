@@ -9,8 +9,8 @@ import time
 import pytest
 
 from interfaces.faults import Kind
-from interfaces.http.guard import host_name
-from interfaces.http.problems import STATUS
+from interfaces.web.guard import host_name
+from interfaces.web.problems import STATUS
 from tests.interfaces.http.conftest import Site
 
 PUBLIC = ("/healthz", "/readyz", "/openapi.json")

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 import interfaces
 from interfaces.faults import Fault, Kind
-from interfaces.http.conditions import Validators, Verdict, judge, select_range
-from interfaces.http.limits import Limits, depth_of, parse_document
 from interfaces.http.listing import render_nanoseconds
-from interfaces.http.names import encode_path, split_path
-from interfaces.http.problems import Refusal
 from interfaces.http.routes import Table, read_query, read_route
+from interfaces.web.conditions import Validators, Verdict, judge, select_range
+from interfaces.web.limits import Limits, depth_of, parse_document
+from interfaces.web.names import encode_path, split_path
+from interfaces.web.problems import Refusal
 from tests.interfaces.http.room import OPERATIONS
 
 names = st.binary(min_size=1, max_size=20).filter(lambda name: name not in {b".", b".."} and not {0, 0x2F} & set(name))

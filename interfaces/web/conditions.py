@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from email.utils import formatdate, parsedate_to_datetime
 
 from interfaces.faults import Fault, Kind
-from interfaces.http.problems import Refusal
 from interfaces.port import Attributes
+from interfaces.web.problems import Refusal
 
 _TAG = re.compile(r'\s*(W/)?("[\x21\x23-\x7e\x80-\xff]*")\s*(?:,|$)')
 _RANGE = re.compile(r"bytes=\s*(\d{0,19})-(\d{0,19})\s*")

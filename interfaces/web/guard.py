@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from interfaces.faults import Fault, Kind
-from interfaces.http.problems import Refusal
+from interfaces.web.problems import Refusal
 
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 

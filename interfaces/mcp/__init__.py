@@ -1,0 +1,1 @@
+"""The MCP door: files, runs, proposals and gates as tools and resources a model can act on."""

@@ -1,0 +1,1 @@
+"""The WebDAV door: people and desktops browse and edit a branch (RFC 4918, classes 1, 2 and 3)."""
