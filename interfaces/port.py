@@ -213,7 +213,7 @@ class Workspace(Protocol):
     def stage(self, content: Content) -> Staged:
         """Keep bytes that no name stands for, on stable storage, until `unstage` or a week has passed. Needs write somewhere.
 
-        Only the lease (or principal) that staged them finds them again.
+        The id cannot be guessed, and is all it takes to find them on this branch again.
         """
 
     def staged(self, id: str) -> Handle:
@@ -221,6 +221,21 @@ class Workspace(Protocol):
 
     def unstage(self, id: str) -> None:
         """Let staged bytes go; repeats do nothing."""
+
+    def assemble(
+        self,
+        parent: int,
+        name: bytes,
+        mode: int,
+        ids: Sequence[str],
+        *,
+        condition: Condition | None = None,
+        attach: Attach | None = None,
+    ) -> Attributes:
+        """Put a file made of staged bytes, one after the other, as `publish` does; what was staged stays until `unstage`.
+
+        Their bytes were accounted when they were staged. Raises as `publish`, and `Kind.NOT_FOUND` for an id that is not there.
+        """
 
     def make_special(self, parent: int, name: bytes, st_mode: int) -> Attributes:
         """Make a pipe or a socket (by the type bits of `st_mode`), or an empty file."""

@@ -171,6 +171,11 @@ class Authority:
         """Tell whether the lease carries the action on everything that is or could be below the directory."""
         return self._scope().uniform_subtree(directory) and self.allows(action, directory, None)
 
+    def may_somewhere(self, action: Action) -> bool:
+        """Tell whether there may be a path on which the action is allowed."""
+        lease = self.identity.lease
+        return (lease is None or action in lease.scope.actions) and self.policy.may_grant_below(action, b"")
+
     def same_below(self, one: bytes, other: bytes) -> bool:
         """Tell whether the policy treats everything that could be below two directories alike, so that a move changes no decision."""
         return self.policy.same_below(one, other)

@@ -14,27 +14,28 @@ from __future__ import annotations
 
 import stat
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from typing import Any
 
 from interfaces.faults import Fault, Kind
-from interfaces.port import Access, AttributeChange, Attributes, Content, Document, Handle, Space, Touch
+from interfaces.port import Access, Attach, AttributeChange, Attributes, Condition, Content, Document, Handle, Space, Staged, Touch
 from nasd.authority import Authority
+from nasd.deciding import Deciding, absent, join_path
 from nasd.faults import guarded
 from nasd.meter import Meter
-from nasd.open_files import CheckedHandle, MeteredContent, OpenNodes, Replaced
-from nasd.paths import render_path
+from nasd.open_files import CheckedHandle, MeteredContent
 from nasd.reads import Reads
 from store import model as stored
-from store.contract import Working
-from store.errors import NotFound, Stale
+from store.contract import Joined, Working
+from store.errors import NotFound, StoreError
 from store.model import EntryKind, NodeId, Version
 from trust.model import Action, BudgetKind
 
 _SPECIAL = {stat.S_IFREG: EntryKind.FILE, stat.S_IFIFO: EntryKind.FIFO, stat.S_IFSOCK: EntryKind.SOCKET}
 
 
-class BranchWorkspace:
+class BranchWorkspace(Deciding):
     """The `Workspace` port over a working layer."""
 
     def __init__(
@@ -48,15 +49,12 @@ class BranchWorkspace:
         note_reads: Callable[[Mapping[str, Any]], None],
     ) -> None:
         """Serve `working` under `authority`; `commit` makes a commit with a message, `note_reads` keeps a batch of the read manifest."""
+        super().__init__(working, authority, time.monotonic)
         self.branch = branch
-        self._working = working
-        self._authority = authority
         self._meter = meter
         self._reads = Reads()
         self._commit = commit
         self._note_reads = note_reads
-        self._open = OpenNodes()
-        self._replaced = Replaced(time.monotonic)
 
     # -- seeing ---------------------------------------------------------------------------------------------------
 
@@ -67,9 +65,9 @@ class BranchWorkspace:
         try:
             attributes = self._working.lookup(NodeId(parent), name)
         except NotFound:
-            raise _absent(directory, name) from None
+            raise absent(directory, name) from None
         if not self._authority.sees(directory, name, is_directory=attributes.kind is EntryKind.DIRECTORY):
-            raise _absent(directory, name)
+            raise absent(directory, name)
         return attributes
 
     @guarded
@@ -84,7 +82,7 @@ class BranchWorkspace:
         """Return the visible names of a directory with their attributes, ordered by name."""
         directory = self._working.path(NodeId(node))
         if not self._authority.sees(directory, None, is_directory=True):
-            raise _absent(directory, None)
+            raise absent(directory, None)
         entries = self._working.list(NodeId(node))
         if self._authority.sees_all(directory):
             return entries
@@ -132,10 +130,70 @@ class BranchWorkspace:
         return attributes, CheckedHandle(handle, self._authority, self._meter, self._open)
 
     @guarded
-    def publish(self, parent: int, name: bytes, mode: int, content: Content) -> Attributes:
+    def publish(
+        self,
+        parent: int,
+        name: bytes,
+        mode: int,
+        content: Content,
+        *,
+        condition: Condition | None = None,
+        attach: Attach | None = None,
+    ) -> Attributes:
         """Put a whole file under a name, at once, and return when it is on stable storage."""
         self._demand_name(Action.WRITE, parent, name)
-        return self._working.place(NodeId(parent), name, mode, MeteredContent(content, self._meter))
+        metered, judge = MeteredContent(content, self._meter), self._for_caller(parent, name, condition)
+        return self._working.place(NodeId(parent), name, mode, metered, condition=judge, attach=attach)
+
+    @guarded
+    def copy(self, node: int, parent: int, name: bytes, *, condition: Condition | None = None, attach: Attach | None = None) -> Attributes:
+        """Put a copy of a file under a name; it is a read of one and a write of the other."""
+        source = self._path_of(node)
+        self._demand_path(Action.READ, source)
+        self._demand_name(Action.WRITE, parent, name)
+        size = self._working.attributes(NodeId(node)).size
+        self._meter.spend(BudgetKind.READS, 1)
+        self._meter.spend(BudgetKind.BYTES_READ, size)
+        self._reads.add(source)
+        judge = self._for_caller(parent, name, condition)
+        with self._spending(size):
+            return self._working.copy(NodeId(node), NodeId(parent), name, condition=judge, attach=attach)
+
+    @guarded
+    def stage(self, content: Content) -> Staged:
+        """Keep bytes that no name stands for yet; any lease that may write anything may."""
+        self._authority.check()
+        if not self._authority.may_somewhere(Action.WRITE):
+            raise Fault(Kind.DENIED, "the lease carries no write", hint="ask the owner for a lease that does")
+        return self._working.stage(MeteredContent(content, self._meter))
+
+    @guarded
+    def staged(self, id: str) -> Handle:
+        """Open staged bytes for reading."""
+        return CheckedHandle(self._working.staged(id), self._authority, self._meter, self._open)
+
+    @guarded
+    def unstage(self, id: str) -> None:
+        """Let staged bytes go."""
+        self._working.unstage(id)
+
+    @guarded
+    def assemble(
+        self,
+        parent: int,
+        name: bytes,
+        mode: int,
+        ids: Sequence[str],
+        *,
+        condition: Condition | None = None,
+        attach: Attach | None = None,
+    ) -> Attributes:
+        """Put a file made of staged bytes, one after the other, as `publish` does; they were accounted when they were staged."""
+        self._demand_name(Action.WRITE, parent, name)
+        judge = self._for_caller(parent, name, condition)
+        with ExitStack() as opened:
+            parts = [opened.enter_context(closing(self._working.staged(id))) for id in ids]
+            return self._working.place(NodeId(parent), name, mode, Joined(parts), condition=judge, attach=attach)
 
     @guarded
     def make_special(self, parent: int, name: bytes, st_mode: int) -> Attributes:
@@ -170,11 +228,11 @@ class BranchWorkspace:
         return self._working.link(NodeId(node), NodeId(parent), name)
 
     @guarded
-    def unlink(self, parent: int, name: bytes) -> None:
+    def unlink(self, parent: int, name: bytes, *, condition: Condition | None = None) -> None:
         """Remove a name of anything but a directory."""
         self.lookup(parent, name)
         self._demand_name(Action.DELETE, parent, name)
-        self._working.unlink(NodeId(parent), name)
+        self._working.unlink(NodeId(parent), name, condition=self._for_caller(parent, name, condition))
 
     @guarded
     def rmdir(self, parent: int, name: bytes) -> None:
@@ -187,7 +245,7 @@ class BranchWorkspace:
     def rename(self, parent: int, name: bytes, target: int, target_name: bytes, *, replace: bool = True, exchange: bool = False) -> None:
         """Move, replace or swap names, as POSIX and Linux do it."""
         moved = self.lookup(parent, name)
-        source, destination = _join(self._path_of(parent), name), _join(self._path_of(target), target_name)
+        source, destination = join_path(self._path_of(parent), name), join_path(self._path_of(target), target_name)
         self._demand_path(Action.WRITE, source)
         self._demand_path(Action.WRITE, destination)
         if stat.S_ISDIR(moved.st_mode):
@@ -259,76 +317,12 @@ class BranchWorkspace:
         self._replaced.close()
         self._working.close()
 
-    # -- deciding -------------------------------------------------------------------------------------------------
-
-    def _keep_replaced(self, target: int, name: bytes, path: bytes) -> None:
-        """Keep what a rename is about to replace for those who looked it up and have not opened it yet."""
+    @contextmanager
+    def _spending(self, size: int) -> Iterator[None]:
+        """Account written bytes before the block stores them; they come back when it fails."""
+        self._meter.spend(BudgetKind.BYTES_WRITTEN, size)
         try:
-            replaced = self._working.lookup(NodeId(target), name)
-        except NotFound:
-            return
-        if replaced.kind is EntryKind.FILE:
-            self._replaced.keep(path, self._working.open(replaced.node))
-
-    def _path_of(self, node: int) -> bytes:
-        try:
-            return self._working.path(NodeId(node))
-        except Stale:
-            if (former := self._replaced.path(node)) is not None:
-                return former
-            raise Fault(Kind.STALE, "the file has no name any more", hint="look it up again") from None
-
-    def _require_visible(self, node: int, attributes: stored.Attributes) -> None:
-        try:
-            path = self._working.path(NodeId(node))
-        except Stale:
-            self._authority.check()
-            return
-        directory, _, name = path.rpartition(b"/")
-        if not self._authority.sees(directory, name or None, is_directory=attributes.kind is EntryKind.DIRECTORY):
-            raise _absent(directory, name)
-
-    def _demand(self, action: Action, node: int) -> None:
-        if node in self._open and self._nameless(node):
-            self._authority.check()
-        else:
-            self._demand_path(action, self._path_of(node))
-
-    def _nameless(self, node: int) -> bool:
-        try:
-            self._working.path(NodeId(node))
-        except Stale:
-            return True
-        return False
-
-    def _demand_path(self, action: Action, path: bytes) -> None:
-        directory, _, name = path.rpartition(b"/")
-        self._authority.demand(action, directory, name or None)
-
-    def _demand_name(self, action: Action, parent: int, name: bytes) -> None:
-        self._authority.demand(action, self._path_of(parent), name)
-
-    def _demand_subtree(self, source: bytes, destination: bytes) -> None:
-        """Return when moving a directory moves only what may be written, and changes nobody's rights on what is below."""
-        for path in (source, destination):
-            if not self._authority.covers_below(Action.WRITE, path):
-                raise Fault(
-                    Kind.DENIED,
-                    f"move {render_path(path)}: the lease does not cover everything that can be below it",
-                    hint="move the files it covers one by one, or ask for a lease over the whole directory",
-                )
-        if not self._authority.same_below(source, destination):
-            raise Fault(
-                Kind.DENIED,
-                f"move {render_path(source)}: the policy treats what is below {render_path(destination)} differently",
-                hint="move the files one by one: each is decided by its own path",
-            )
-
-
-def _join(directory: bytes, name: bytes) -> bytes:
-    return directory + b"/" + name if directory else name
-
-
-def _absent(directory: bytes, name: bytes | None) -> Fault:
-    path = _join(directory, name) if name else directory
-    return Fault(Kind.NOT_FOUND, f"{render_path(path)}: no such file or directory")
+            yield
+        except (Fault, StoreError, OSError):
+            self._meter.give_back(BudgetKind.BYTES_WRITTEN, size)
+            raise

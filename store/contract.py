@@ -55,6 +55,25 @@ class Content(Protocol):
         """Return the next bytes, up to `size`; nothing at the end."""
 
 
+class Joined:
+    """Contents read one after the other; an engine may copy them by the kernel instead."""
+
+    def __init__(self, handles: Sequence[Handle]) -> None:
+        """Read `handles`, which stay the caller's to close."""
+        self.handles = tuple(handles)
+        self._current = 0
+        self._offset = 0
+
+    def read(self, size: int, /) -> bytes:
+        """Return the next bytes, up to `size`; nothing at the end."""
+        while self._current < len(self.handles):
+            if data := self.handles[self._current].read(self._offset, size):
+                self._offset += len(data)
+                return data
+            self._current, self._offset = self._current + 1, 0
+        return b""
+
+
 class Handle(Protocol):
     """An open file. Its node may be renamed or removed meanwhile; the handle stays good until closed."""
 

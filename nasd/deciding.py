@@ -1,0 +1,117 @@
+"""How a workspace decides: from nodes and names to paths, from paths to what the authority says of them.
+
+1. A node is decided by the path it has now; one that lost its last name while it was open answers to whoever opened it.
+2. A directory moves when everything that is or could be below it may be written, and would be decided alike at its next place.
+3. What the caller cannot see does not exist for a condition either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from interfaces.faults import Fault, Kind
+from interfaces.port import Condition
+from nasd.authority import Authority
+from nasd.open_files import OpenNodes, Replaced
+from nasd.paths import render_path
+from store.contract import Working
+from store.errors import NotFound, Stale
+from store.model import Attributes, EntryKind, NodeId
+from trust.model import Action
+
+
+class Deciding:
+    """The deciding half of a workspace."""
+
+    def __init__(self, working: Working, authority: Authority, clock: Callable[[], float]) -> None:
+        """Decide for `authority` over `working`; `clock` gives seconds that never go back."""
+        self._working = working
+        self._authority = authority
+        self._open = OpenNodes()
+        self._replaced = Replaced(clock)
+
+    def _keep_replaced(self, target: int, name: bytes, path: bytes) -> None:
+        """Keep what a rename is about to replace for those who looked it up and have not opened it yet."""
+        try:
+            replaced = self._working.lookup(NodeId(target), name)
+        except NotFound:
+            return
+        if replaced.kind is EntryKind.FILE:
+            self._replaced.keep(path, self._working.open(replaced.node))
+
+    def _path_of(self, node: int) -> bytes:
+        try:
+            return self._working.path(NodeId(node))
+        except Stale:
+            if (former := self._replaced.path(node)) is not None:
+                return former
+            raise Fault(Kind.STALE, "the file has no name any more", hint="look it up again") from None
+
+    def _require_visible(self, node: int, attributes: Attributes) -> None:
+        try:
+            path = self._working.path(NodeId(node))
+        except Stale:
+            self._authority.check()
+            return
+        directory, _, name = path.rpartition(b"/")
+        if not self._authority.sees(directory, name or None, is_directory=attributes.kind is EntryKind.DIRECTORY):
+            raise absent(directory, name)
+
+    def _demand(self, action: Action, node: int) -> None:
+        if node in self._open and self._nameless(node):
+            self._authority.check()
+        else:
+            self._demand_path(action, self._path_of(node))
+
+    def _nameless(self, node: int) -> bool:
+        try:
+            self._working.path(NodeId(node))
+        except Stale:
+            return True
+        return False
+
+    def _demand_path(self, action: Action, path: bytes) -> None:
+        directory, _, name = path.rpartition(b"/")
+        self._authority.demand(action, directory, name or None)
+
+    def _demand_name(self, action: Action, parent: int, name: bytes) -> None:
+        self._authority.demand(action, self._path_of(parent), name)
+
+    def _demand_subtree(self, source: bytes, destination: bytes) -> None:
+        """Return when moving a directory moves only what may be written, and changes nobody's rights on what is below."""
+        for path in (source, destination):
+            if not self._authority.covers_below(Action.WRITE, path):
+                raise Fault(
+                    Kind.DENIED,
+                    f"move {render_path(path)}: the lease does not cover everything that can be below it",
+                    hint="move the files it covers one by one, or ask for a lease over the whole directory",
+                )
+        if not self._authority.same_below(source, destination):
+            raise Fault(
+                Kind.DENIED,
+                f"move {render_path(source)}: the policy treats what is below {render_path(destination)} differently",
+                hint="move the files one by one: each is decided by its own path",
+            )
+
+    def _for_caller(self, parent: int, name: bytes, condition: Condition | None) -> Callable[[Attributes | None], None] | None:
+        """Return the condition as the store asks it: what the caller cannot see is not there (rule 3)."""
+        if condition is None:
+            return None
+        directory = self._path_of(parent)
+
+        def judge(standing: Attributes | None) -> None:
+            seen = standing is not None and self._authority.sees(directory, name, is_directory=standing.kind is EntryKind.DIRECTORY)
+            condition(standing if seen else None)
+
+        return judge
+
+
+def join_path(directory: bytes, name: bytes) -> bytes:
+    """Return the path of a name in a directory."""
+    return directory + b"/" + name if directory else name
+
+
+def absent(directory: bytes, name: bytes | None) -> Fault:
+    """Return the fault of what does not exist, or not for the caller: the same words."""
+    path = join_path(directory, name) if name else directory
+    return Fault(Kind.NOT_FOUND, f"{render_path(path)}: no such file or directory")
