@@ -24,6 +24,7 @@ from interfaces.port import Document
 from nasd.config import Settings
 from nasd.errors import StartError
 from nasd.faults import as_fault
+from nasd.processes import describe_failure, report_to
 from nasd.wiring import open_appliance
 from nasd.workspace import BranchWorkspace
 from nasd.workspaces import identity_of, open_workspace
@@ -35,14 +36,14 @@ log = logging.getLogger("nasd.mount")
 def main() -> int:
     """Mount what standard input says and serve it until it is unmounted. Returns the exit status."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
-    spec = json.load(sys.stdin)
+    spec = json.loads(sys.stdin.readline())
     report = int(spec["report"])
     try:
         _serve(spec, report)
     except (Fault, StartError, OSError) as error:
         fault = as_fault(error) if not isinstance(error, StartError) else Fault(Kind.UNAVAILABLE, error.message, hint=error.hint)
         log.error("cannot mount %s: %s", spec["mountpoint"], fault.message)
-        _report(report, {"fault": {"kind": fault.kind.value, "message": fault.message, "hint": fault.hint}})
+        report_to(report, describe_failure(fault))
         return 1
     return 0
 
@@ -59,7 +60,7 @@ def _serve(spec: dict[str, Any], report: int) -> None:
     flusher = threading.Thread(target=_flush_often, args=(workspace, stop), name="flush", daemon=True)
     flusher.start()
     try:
-        serve(workspace, mountpoint, options, lambda: _report(report, {"ready": True}))
+        serve(workspace, mountpoint, options, lambda: report_to(report, {"ready": True}))
     finally:
         stop.set()
         flusher.join()
@@ -73,10 +74,6 @@ def _flush_often(workspace: BranchWorkspace, stop: threading.Event) -> None:
             workspace.flush()
         except Fault as fault:
             log.warning("cannot write what was counted: %s", fault.message)
-
-
-def _report(descriptor: int, message: Document) -> None:
-    os.write(descriptor, json.dumps(message).encode() + b"\n")
 
 
 def _no_commit(_: str) -> Document:

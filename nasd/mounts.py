@@ -8,26 +8,22 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import logging
 import os
-import select
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from interfaces.faults import Fault, Kind
 from interfaces.fuse.mountpoint import recover_mountpoint
 from interfaces.port import Document
 from nasd.durations import render_time
 from nasd.ids import make_id
+from nasd.processes import Process, start_process
 from nasd.wiring import Appliance
 
 START_SECONDS = 30.0
@@ -50,6 +46,11 @@ class Mount:
     allow_other: bool = False
     pid: int = 0
     born: int = 0
+
+    @property
+    def process(self) -> Process:
+        """Return the process that serves it."""
+        return Process(self.pid, self.born)
 
 
 class Mounts:
@@ -98,9 +99,9 @@ class Mounts:
     def remove(self, mount: Mount) -> Document:
         """Unmount and return when it is done. Raises `Kind.BUSY` when the mount stays in use."""
         current = self._forget(mount) or mount
-        if _alive(current):
-            os.kill(current.pid, signal.SIGTERM)
-            if not _wait_gone(current, STOP_SECONDS):
+        if current.process.is_alive():
+            current.process.signal(signal.SIGTERM)
+            if not current.process.wait_gone(STOP_SECONDS):
                 self._keep(current)
                 self._watch(current)
                 raise Fault(Kind.BUSY, f"{current.mountpoint} is still in use", hint="close what has files open there, then repeat")
@@ -135,7 +136,7 @@ class Mounts:
 
     def document(self, mount: Mount) -> Document:
         """Return the document of a mount."""
-        state = "mounted" if _alive(mount) else "restarting"
+        state = "mounted" if mount.process.is_alive() else "restarting"
         return {
             "mount": mount.mount,
             "mountpoint": mount.mountpoint,
@@ -158,29 +159,9 @@ class Mounts:
     # -- processes ------------------------------------------------------------------------------------------------
 
     def _start(self, mount: Mount) -> Mount:
-        reader, writer = os.pipe()
-        spec = asdict(mount) | {"home": str(self._appliance.settings.home), "report": writer}
-        self._appliance.settings.log.mkdir(parents=True, exist_ok=True, mode=0o700)
-        try:
-            with (self._appliance.settings.log / "mounts.log").open("ab") as output:
-                child = subprocess.Popen(
-                    [sys.executable, "-m", "nasd.mount_process"],
-                    stdin=subprocess.PIPE,
-                    stdout=output,
-                    stderr=output,
-                    pass_fds=(writer,),
-                    start_new_session=True,
-                    env={"PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "LANG": "C.UTF-8"},
-                )
-            os.close(writer)
-            assert child.stdin is not None
-            with child.stdin as pipe:
-                pipe.write(json.dumps(spec).encode())
-            _raise_unless_ready(_read_report(reader, START_SECONDS), mount)
-        finally:
-            os.close(reader)
-        threading.Thread(target=child.wait, name="reap", daemon=True).start()
-        return replace(mount, pid=child.pid, born=_birth(child.pid))
+        spec = asdict(mount) | {"home": str(self._appliance.settings.home)}
+        started = start_process("nasd.mount_process", spec, self._appliance.settings.log / "mounts.log", seconds=START_SECONDS)
+        return replace(mount, pid=started.process.pid, born=started.process.born)
 
     def _watch(self, mount: Mount) -> None:
         threading.Thread(target=self._keep_alive, args=(mount,), name=f"watch-{mount.mount}", daemon=True).start()
@@ -188,7 +169,7 @@ class Mounts:
     def _keep_alive(self, mount: Mount) -> None:
         pause = 0.1
         while not self._closing.is_set():
-            while _alive(mount):
+            while mount.process.is_alive():
                 time.sleep(0.1)
             if not self._wanted(mount):
                 return
@@ -225,50 +206,3 @@ class Mounts:
             current = self._mounts.pop(mount.mountpoint, None)
         (self._folder / f"{mount.mount}.json").unlink(missing_ok=True)
         return current
-
-
-def _read_report(reader: int, seconds: float) -> dict[str, Any]:
-    """Return the line the mount process reports; an empty mapping when it ended or said nothing in time."""
-    collected = b""
-    deadline = time.monotonic() + seconds
-    while not collected.endswith(b"\n"):
-        ready, _, _ = select.select([reader], [], [], max(0.0, deadline - time.monotonic()))
-        part = os.read(reader, 1 << 16) if ready else b""
-        if not part:
-            return {}
-        collected += part
-    report: dict[str, Any] = json.loads(collected)
-    return report
-
-
-def _raise_unless_ready(report: dict[str, Any], mount: Mount) -> None:
-    if report.get("ready"):
-        return
-    if fault := report.get("fault"):
-        raise Fault(Kind(fault["kind"]), fault["message"], hint=fault["hint"])
-    raise Fault(
-        Kind.UNAVAILABLE,
-        f"{mount.mountpoint}: the mount process ended before it was ready",
-        hint="see log/mounts.log in the data directory",
-    )
-
-
-def _birth(pid: int) -> int:
-    """Return when a process started, in clock ticks since boot; 0 when there is none (proc(5), field 22)."""
-    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-        fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()
-        return 0 if fields[0] == "Z" else int(fields[19])
-    return 0
-
-
-def _alive(mount: Mount) -> bool:
-    return mount.pid > 0 and _birth(mount.pid) == mount.born != 0
-
-
-def _wait_gone(mount: Mount, seconds: float) -> bool:
-    deadline = time.monotonic() + seconds
-    while _alive(mount):
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.02)
-    return True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -114,13 +114,13 @@ SEED = {
 }
 
 
-def build_house(folder: Path, engine: str, policy: str | None = None) -> House:
-    """Make an appliance like `nasd.setup` does, over a named engine, with `SEED` on main."""
+def build_house(folder: Path, engine: str, policy: str | None = None, clock: Callable[[], float] | None = None) -> House:
+    """Make an appliance like `nasd.setup` does, over a named engine, with `SEED` on main; without a `clock` time stands still."""
     settings = Settings(home=folder)
     for part in (settings.store, settings.trust, settings.run, settings.log):
         part.mkdir(parents=True)
     now = [START]
-    appliance = Appliance(settings, open_store(settings.store, engine), Trust.open(settings.trust), lambda: now[0], os.urandom)
+    appliance = Appliance(settings, open_store(settings.store, engine), Trust.open(settings.trust), clock or (lambda: now[0]), os.urandom)
     appliance.trust.add_principal("owner", PrincipalKind.HUMAN, int(START), {"roles": "owner"})
     appliance.trust.add_principal(SERVICE, PrincipalKind.SERVICE, int(START))
     text = policy or default_policy()

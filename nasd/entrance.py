@@ -1,0 +1,168 @@
+"""Where every door comes in: secrets become callers, callers get workspaces, notes and what happens.
+
+1. The daemon and every gateway process have one; only what changes more than files differs between them (`call`).
+2. A workspace is opened once for a holder and a branch and shared by its requests, in this process: what was decided stays cached
+   under the epoch, what was counted is flushed every second and when it closes. It closes after it rested for a while.
+3. Every error of the contexts leaves as a fault.
+"""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from interfaces.faults import Fault, Kind
+from interfaces.port import Caller, Document, Notes, Signer, Workspace
+from nasd.faults import as_fault
+from nasd.notes import DoorNotes
+from nasd.sight import Sight
+from nasd.views import view_record
+from nasd.workspaces import SharedWorkspaces
+from store.errors import StoreError
+from trust.errors import TrustError
+from trust.model import Action, Identity
+
+EVENT_WAIT = 0.25
+FLUSH_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class IdentifiedCaller:
+    """Who an authenticated request speaks for."""
+
+    identity: Identity
+
+    @property
+    def principal(self) -> str:
+        """Return the principal's name."""
+        return self.identity.principal.name
+
+    @property
+    def lease(self) -> str:
+        """Return the lease id, empty for a principal's own token."""
+        return self.identity.lease.id if self.identity.lease else ""
+
+
+class _Signs(Protocol):
+    def sign(self, text: bytes) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class IdentifiedSigner:
+    """A key pair of somebody."""
+
+    caller: IdentifiedCaller
+    _signer: _Signs
+
+    def sign(self, text: bytes) -> str:
+        """Return the signature of a string to sign."""
+        return self._signer.sign(text)
+
+
+class Entrance(ABC):
+    """The part of the `Control` port that needs the state and nothing else. Any thread may call."""
+
+    def __init__(self, sight: Sight) -> None:
+        """Let callers in to what `sight` shows them."""
+        self._sight = sight
+        self._trust = sight.appliance.trust
+        self._workspaces = SharedWorkspaces(sight.appliance, self._commit)
+        self._draining = threading.Event()
+        self._flusher = threading.Thread(target=self._flush_often, name="entrance-flush", daemon=True)
+        self._flusher.start()
+
+    # -- who --------------------------------------------------------------------------------------------------------
+
+    def authenticate(self, secret: str) -> Caller:
+        """Return whom a bearer secret speaks for."""
+        try:
+            return IdentifiedCaller(self._trust.authenticate(secret, self._sight.appliance.now()))
+        except TrustError as error:
+            raise as_fault(error) from error
+
+    def authenticate_basic(self, user: str, password: str) -> Caller:
+        """Return whom HTTP Basic credentials speak for."""
+        try:
+            return IdentifiedCaller(self._trust.authenticate_basic(user, password, self._sight.appliance.now()))
+        except TrustError as error:
+            raise as_fault(error) from error
+
+    def signer(self, access_key: str, session_token: str, day: str, region: str, service: str) -> Signer:
+        """Return what checks signatures made with an S3 key pair."""
+        try:
+            identity, signer = self._trust.signing_key(access_key, session_token, day, region, service, self._sight.appliance.now())
+        except TrustError as error:
+            raise as_fault(error) from error
+        return IdentifiedSigner(IdentifiedCaller(identity), signer)
+
+    # -- what -------------------------------------------------------------------------------------------------------
+
+    def workspace(self, caller: Caller, branch: str, at: str = "") -> Workspace:
+        """Open a branch for a caller, or (with `at`) its tree at a commit."""
+        identity = identity_behind(caller)
+        try:
+            name = self._sight.branch(identity, branch)
+            return self._workspaces.open(identity, name, self._sight.commit(identity, at) if at else None)
+        except (StoreError, TrustError, OSError) as error:
+            raise as_fault(error) from error
+
+    def notes(self, door: str) -> Notes:
+        """Return the documents of a door."""
+        return DoorNotes(self._trust, door)
+
+    def events(self, caller: Caller, after: int) -> Iterator[Document]:
+        """Yield the records after `after` (negative: from now on) as they come; yields an empty document at least once a second."""
+        identity = identity_behind(caller)
+        run = identity.lease.run if identity.lease else None
+        try:
+            if run is None:
+                self._sight.require(identity, Action.OBSERVE, "watch events")
+            start = self._trust.head()[0] if after < 0 else after
+        except TrustError as error:
+            raise as_fault(error) from error
+        return self._follow(start, run)
+
+    @abstractmethod
+    def call(self, caller: Caller, operation: str, arguments: Mapping[str, Any]) -> Document:
+        """Carry out one operation; the daemon and a gateway do it in their own ways."""
+
+    # -- the end ----------------------------------------------------------------------------------------------------
+
+    def drain(self) -> None:
+        """End every event stream."""
+        self._draining.set()
+
+    def close(self) -> None:
+        """Flush what was counted and release every workspace; nobody calls any more."""
+        self._draining.set()
+        self._flusher.join()
+        self._workspaces.close()
+
+    def _commit(self, identity: Identity, branch: str, message: str) -> Document:
+        arguments = {"branch": branch, "message": message} if message else {"branch": branch}
+        return self.call(IdentifiedCaller(identity), "commit.make", arguments)
+
+    def _follow(self, after: int, run: str | None) -> Iterator[Document]:
+        while not self._draining.is_set():
+            fresh = list(self._trust.records(after, 1000))
+            for record in fresh:
+                after = record.sequence
+                if run in (None, record.run):
+                    yield view_record(record)
+            if not fresh:
+                self._draining.wait(EVENT_WAIT)
+                yield {}
+
+    def _flush_often(self) -> None:
+        while not self._draining.wait(FLUSH_SECONDS):
+            self._workspaces.flush()
+
+
+def identity_behind(caller: Caller) -> Identity:
+    """Return the identity of a caller that this process let in. Raises `Kind.UNAUTHENTICATED`."""
+    if not isinstance(caller, IdentifiedCaller):
+        raise Fault(Kind.UNAUTHENTICATED, "the request was not authenticated", hint="send the secret as a bearer token")
+    return caller.identity

@@ -1,0 +1,183 @@
+"""How a gateway process has the daemon carry out an operation: a Unix socket, one question and one answer at a time.
+
+1. The socket belongs to the user the daemon runs as, and the kernel says who connects (``SO_PEERCRED``): nobody else is heard, so a
+   gateway is believed whom it let in. No secret travels.
+2. A message is its length in four bytes, most significant first, and that much JSON. Neither side accepts one above `LONGEST`.
+3. A connection answers in order; a gateway has one for each of its threads. When the daemon is away, a question fails as
+   `Kind.UNAVAILABLE`. One that was sent and not answered is not repeated: it may have been carried out.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import socket
+import struct
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from interfaces.faults import Fault, Kind
+from interfaces.port import Document
+
+LONGEST = 64 << 20
+"""The longest message, in bytes."""
+_LENGTH = struct.Struct(">I")
+_CREDENTIALS = struct.Struct("3i")
+_INTERNAL = Fault(Kind.INTERNAL, "something went wrong inside the appliance", hint="the daemon's log has the details")
+log = logging.getLogger("nasd.link")
+
+Answer = Callable[[Document], Document]
+"""Answers one question. Raises `Fault`."""
+
+
+class LinkServer:
+    """The daemon's end."""
+
+    def __init__(self, path: Path, answer: Answer) -> None:
+        """Listen at `path`; `answer` is called in a thread of the connection. Raises `OSError`."""
+        self._answer = answer
+        self._path = path
+        path.unlink(missing_ok=True)
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        # Linux gives the file the mode of the unbound socket.
+        os.fchmod(self._socket.fileno(), 0o600)
+        self._socket.bind(str(path))
+        self._socket.listen(128)
+        threading.Thread(target=self._accept, name="link", daemon=True).start()
+
+    def close(self) -> None:
+        """Hear nobody any more; what is being answered is answered."""
+        self._socket.shutdown(socket.SHUT_RDWR)
+        self._socket.close()
+        self._path.unlink(missing_ok=True)
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = self._socket.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._serve, args=(connection,), name="link-connection", daemon=True).start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        with connection:
+            _, uid, _ = _CREDENTIALS.unpack(connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size))
+            if uid not in (os.getuid(), 0):
+                log.warning("user %d asked at the gateways' socket and was not heard", uid)
+                return
+            try:
+                while (question := _receive(connection)) is not None:
+                    connection.sendall(self._respond(question))
+            except OSError as error:
+                log.info("a gateway left: %s", error)
+
+    def _respond(self, question: Document) -> bytes:
+        try:
+            return _encode({"answer": self._answer(question)})
+        except Fault as fault:
+            return _encode({"fault": _describe(fault)})
+        except Exception:
+            # The gateway learns that it failed; the log why.
+            log.exception("%s failed", question.get("operation"))
+            return _encode({"fault": _describe(_INTERNAL)})
+
+
+class LinkClient:
+    """A gateway's end. Any thread may ask."""
+
+    def __init__(self, path: Path) -> None:
+        """Ask at `path`, from the first question on."""
+        self._path = path
+        self._mine = threading.local()
+
+    def ask(self, question: Document) -> Document:
+        """Return the answer to a question. Raises its `Fault`, and `Kind.UNAVAILABLE` when the daemon is away."""
+        try:
+            answer = self._exchange(question)
+        except OSError as error:
+            raise Fault(
+                Kind.UNAVAILABLE,
+                f"the daemon does not answer: {error.strerror or error}",
+                hint="repeat in a moment; `nas status` tells more",
+            ) from error
+        if fault := answer.get("fault"):
+            raise Fault(Kind(fault["kind"]), fault["message"], hint=fault["hint"], policy=fault["policy"], gate=fault["gate"])
+        document: Document = answer["answer"]
+        return document
+
+    def _exchange(self, question: Document) -> Document:
+        connection: socket.socket | None = getattr(self._mine, "connection", None)
+        if connection is None or _is_closed(connection):
+            connection = self._connect()
+        try:
+            connection.sendall(_encode(question))
+            answer = _receive(connection)
+        except BaseException:
+            self._drop(connection)
+            raise
+        if answer is None:
+            self._drop(connection)
+            raise ConnectionResetError(104, "it left before it answered")
+        return answer
+
+    def _connect(self) -> socket.socket:
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            connection.connect(str(self._path))
+        except OSError:
+            connection.close()
+            raise
+        self._mine.connection = connection
+        return connection
+
+    def _drop(self, connection: socket.socket) -> None:
+        connection.close()
+        self._mine.connection = None
+
+
+def _is_closed(connection: socket.socket) -> bool:
+    """Tell whether the other end is gone; while it is there an idle connection has nothing to read."""
+    try:
+        return connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) == b""
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+
+
+def _encode(message: Document) -> bytes:
+    """Return a message as it travels. Raises `Kind.TOO_LARGE`."""
+    data = json.dumps(message, ensure_ascii=False).encode("utf-8", "surrogateescape")
+    if len(data) > LONGEST:
+        raise Fault(Kind.TOO_LARGE, f"the message has more than {LONGEST} bytes", hint="ask for less at once")
+    return _LENGTH.pack(len(data)) + data
+
+
+def _receive(connection: socket.socket) -> Document | None:
+    """Return the next message, None at the end. Raises `OSError` when it breaks off or is too long."""
+    head = _receive_exactly(connection, _LENGTH.size)
+    if not head:
+        return None
+    (length,) = _LENGTH.unpack(head)
+    if length > LONGEST:
+        raise OSError(90, "the message is too long")
+    message: Document = json.loads(_receive_exactly(connection, length).decode("utf-8", "surrogateescape"))
+    return message
+
+
+def _receive_exactly(connection: socket.socket, size: int) -> bytes:
+    """Return `size` bytes; nothing when the other end closed before the first."""
+    parts: list[bytes] = []
+    missing = size
+    while missing and (part := connection.recv(min(missing, 1 << 20))):
+        parts.append(part)
+        missing -= len(part)
+    if missing and parts:
+        raise ConnectionResetError(104, "it broke off")
+    return b"".join(parts)
+
+
+def _describe(fault: Fault) -> Document:
+    return {"kind": fault.kind.value, "message": fault.message, "hint": fault.hint, "policy": fault.policy, "gate": fault.gate}
