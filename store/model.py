@@ -11,7 +11,7 @@ import enum
 import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NewType
+from typing import NamedTuple, NewType
 
 CommitId = NewType("CommitId", str)
 ContentId = NewType("ContentId", str)
@@ -57,9 +57,12 @@ class Capability(enum.Enum):
     GIT_EXPORT = "takes over and exports plain git"
 
 
-@dataclass(frozen=True, slots=True)
-class Attributes:
-    """What `stat` tells of a node; `mode` is the permission bits, `uid` and `gid` are None until somebody changes the owner."""
+class Attributes(NamedTuple):
+    """What `stat` tells of a node; `mode` is the permission bits, `uid` and `gid` are None until somebody changes the owner.
+
+    `content` identifies the content of a file: other bytes, another value; metadata, renames and commits leave it as it is. It is
+    empty for what is no file. A tuple, because every `stat` makes one and a frozen dataclass takes four times as long.
+    """
 
     node: NodeId
     kind: EntryKind
@@ -71,6 +74,7 @@ class Attributes:
     atime_ns: int
     uid: int | None = None
     gid: int | None = None
+    content: bytes = b""
 
     @property
     def st_mode(self) -> int:

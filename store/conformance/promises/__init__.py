@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from store.conformance.bench import Check
-from store.conformance.promises import branches, commits, histories, layers, merges
+from store.conformance.promises import branches, commits, contents, histories, layers, merges
 
-CHECKS: tuple[Check, ...] = (*branches.CHECKS, *commits.CHECKS, *layers.CHECKS, *histories.CHECKS, *merges.CHECKS)
+CHECKS: tuple[Check, ...] = (*branches.CHECKS, *commits.CHECKS, *layers.CHECKS, *contents.CHECKS, *histories.CHECKS, *merges.CHECKS)
 """Every promise, in the order in which a person would try them."""

@@ -46,7 +46,10 @@ _MOVE = "UPDATE branch SET head = ?, tree = ?, version = ?, seal = ?, swept = ma
 _MOVE_ONLY = "UPDATE branch SET head = ?, tree = ? WHERE id = ? AND head = ?"
 _CLEAN_NAME = "UPDATE name SET dirty = 0, origin = NULL WHERE branch = ? AND parent = ? AND name = ?"
 _MARK_NAME = "UPDATE name SET dirty = ?, origin = NULL, rev = ? WHERE branch = ? AND parent = ? AND name = ?"
-_SETTLE_NODE = "UPDATE node SET lower = ?, size = ?, mtime_ns = ?, ctime_ns = ?, dirty = ?, rev = ? WHERE branch = ? AND id = ?"
+_SETTLE_NODE = (
+    "UPDATE node SET lower = ?, size = ?, mtime_ns = ?, ctime_ns = ?, dirty = ?, content = ?, stamped_ns = ?, rev = ?"
+    " WHERE branch = ? AND id = ?"
+)
 _FRESHEN = "UPDATE branch SET version = version + 1, seal = version + 1, swept = version + 1, inherited_ns = ? WHERE id = ?"
 _RELOAD = "UPDATE branch SET version = ?1, seal = ?1, swept = ?1, dirty = ?2 WHERE id = ?3"
 _FORGET_NAME = "DELETE FROM name WHERE branch = ? AND parent = ? AND name = ? AND node = 0 AND dirty = 0 AND rev <= ?"
@@ -278,7 +281,8 @@ def _write_settled(connection: apsw.Connection, branch: int, names: NameRows, no
     connection.executemany(_CLEAN_NAME, ((branch, *place) for place in cleaned))
     marked = ((entry.dirty, version, branch, *place) for place, entry in names.items() if entry.dirty != CLEAN)
     connection.executemany(_MARK_NAME, marked)
-    connection.executemany(
-        _SETTLE_NODE,
-        ((row.lower, row.size, row.mtime_ns, row.ctime_ns, row.dirty, version, branch, row.id) for row in nodes.values()),
+    settled = (
+        (row.lower, row.size, row.mtime_ns, row.ctime_ns, row.dirty, row.content, row.stamped_ns, version, branch, row.id)
+        for row in nodes.values()
     )
+    connection.executemany(_SETTLE_NODE, settled)

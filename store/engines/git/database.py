@@ -30,7 +30,7 @@ from store.engines.git.steps import step
 from store.engines.git.walindex import WalIndex, count_frames
 from store.errors import NoSpace, StoreError
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 _SCHEMA = """
 CREATE TABLE branch (
@@ -77,6 +77,8 @@ CREATE TABLE node (
     dirty INTEGER NOT NULL,                -- what stands in the head's tree may differ
     ver INTEGER NOT NULL,                  -- the version of the last change that anybody can see
     rev INTEGER NOT NULL,                  -- the version of the last change of the row
+    content BLOB,                          -- what identifies the content: without an upper file, or while its ctime is this
+    stamped_ns INTEGER,
     PRIMARY KEY (branch, id)
 ) WITHOUT ROWID;
 CREATE INDEX node_rev ON node (branch, rev);
@@ -92,7 +94,28 @@ CREATE TABLE name (
     PRIMARY KEY (branch, parent, name)
 ) WITHOUT ROWID;
 CREATE INDEX name_rev ON name (branch, rev);
+CREATE TABLE staged (                      -- upper files that no node has
+    id TEXT PRIMARY KEY,
+    branch INTEGER NOT NULL,
+    upper INTEGER NOT NULL,
+    size INTEGER NOT NULL,
+    created INTEGER NOT NULL               -- in seconds
+) WITHOUT ROWID;
+CREATE INDEX staged_branch ON staged (branch);
 """
+
+_UPGRADES = (
+    "",
+    """
+ALTER TABLE node ADD COLUMN content BLOB;
+ALTER TABLE node ADD COLUMN stamped_ns INTEGER;
+CREATE TABLE staged (
+    id TEXT PRIMARY KEY, branch INTEGER NOT NULL, upper INTEGER NOT NULL, size INTEGER NOT NULL, created INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX staged_branch ON staged (branch);
+""",
+)
+"""What leads from each version of the schema to the next, by the version one comes from."""
 
 _BUSY_SECONDS = 60.0
 
@@ -263,6 +286,8 @@ def _prepare_schema(connection: apsw.Connection) -> None:
     found = connection.pragma("user_version")
     if found > SCHEMA_VERSION:
         raise StoreError(f"schema {found}", f"written by a later release; this one knows {SCHEMA_VERSION}")
-    if found == 0:
-        connection.execute(_SCHEMA)
-        connection.pragma("user_version", SCHEMA_VERSION)
+    if found == SCHEMA_VERSION:
+        return
+    for statements in _UPGRADES[found:] if found else (_SCHEMA,):
+        connection.execute(statements)
+    connection.pragma("user_version", SCHEMA_VERSION)

@@ -16,7 +16,7 @@ from store.engines.git.freezing import Frozen
 from store.engines.git.harvest import Harvest
 from store.engines.git.large import Pointer, belongs, encode_pointer
 from store.engines.git.layer import Layer
-from store.engines.git.nodes import NodeRow
+from store.engines.git.nodes import NodeRow, identify_content, stamp_content
 from store.engines.git.objects import Kind, make_object, object_id
 from store.errors import Corrupt
 from store.model import NodeId
@@ -91,12 +91,13 @@ def peek_entry(layer: Layer, row: NodeRow, sizes: dict[bytes, int]) -> TreeEntry
 
 
 def record_sizes(layer: Layer, frozen: Frozen) -> None:
-    """Have the rows say how long the committed files are and when they changed, now that nobody writes."""
+    """Have the rows say how long the committed files are, when they changed and what identifies them, now that nobody writes."""
     for row in list(frozen.nodes.values()):
         if row.upper is not None:
             found = layer.uppers.stat(row.upper)
             ctime = max(row.ctime_ns, found.st_ctime_ns)
-            frozen.nodes[row.id] = row._replace(size=found.st_size, mtime_ns=found.st_mtime_ns, ctime_ns=ctime)
+            written = row._replace(size=found.st_size, mtime_ns=found.st_mtime_ns, ctime_ns=ctime)
+            frozen.nodes[row.id] = stamp_content(written, identify_content(row, found), found)
 
 
 def _below(row: NodeRow) -> bytes:

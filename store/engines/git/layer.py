@@ -28,7 +28,7 @@ from store.engines.git.database import Database, Row
 from store.engines.git.edits import Edit
 from store.engines.git.fence import Fence
 from store.engines.git.files import OpenFile
-from store.engines.git.nodes import PUT_NODE, SELECT_NODES, NodeRow, describe_node, describe_written
+from store.engines.git.nodes import PUT_NODE, SELECT_NODES, NodeRow, describe_node, describe_written, identify_content, stamp_content
 from store.engines.git.packs import Sync
 from store.engines.git.rows import NameRow, NameRows, NodeRows, Place, Rows
 from store.engines.git.vault import Vault
@@ -141,10 +141,16 @@ class Layer:
             continue
         return node
 
-    def set_times(self, row: NodeRow) -> None:
-        """Have the upper file of a node carry the times of its row."""
-        if row.upper is not None:
-            self.uppers.set_times(row.upper, row.atime_ns, row.mtime_ns)
+    def set_times(self, row: NodeRow) -> NodeRow:
+        """Have the upper file of a node carry the times of its row, and return the row, which keeps the identity of the content.
+
+        The caller is alone in the fence: a write between the two looks would go unnoticed.
+        """
+        if row.upper is None:
+            return row
+        content = identify_content(row, self.uppers.stat(row.upper))
+        self.uppers.set_times(row.upper, row.atime_ns, row.mtime_ns)
+        return stamp_content(row, content, self.uppers.stat(row.upper))
 
     def sync_dirty(self) -> None:
         """Return once the content and name of every uncommitted file is on stable storage."""
@@ -165,7 +171,8 @@ class Layer:
             return describe_node(row, 0, 1)
         if row.is_symlink:
             return describe_node(row, len(self.around.vault.link(row)), links)
-        if row.upper is not None and (row.dirty or row.id in self._orphans) and (found := self._stat(row)) is not None:
+        doubtful = row.dirty or row.content is None or row.id in self._orphans
+        if row.upper is not None and doubtful and (found := self._stat(row)) is not None:
             return describe_written(row, found, links)
         return describe_node(row, self._size(row), links)
 

@@ -4,11 +4,15 @@
 2. A node that nobody touched has no row; its identity follows from its parent's and its name, so it is the same in every
    process and after every restart. A node that was touched keeps the identity it had.
 3. Identities are positive and below 2**63; `ROOT` and 0 (no node) are never computed.
+4. The content of an upper file is identified by its number, its size and its ctime, which nobody can set back; what is committed and has
+   no upper file, by its blob. A row keeps the identity through what changes the ctime and not the content (setting times) and through
+   the loss of the upper file (a commit has it): `content` holds while the upper file's ctime is `stamped_ns`, and without an upper file.
 """
 
 from __future__ import annotations
 
 import struct
+from binascii import hexlify
 from collections.abc import Mapping
 from hashlib import blake2b
 from typing import NamedTuple, Protocol
@@ -55,6 +59,8 @@ class NodeRow(NamedTuple):
     target: bytes | None = None
     xattrs: bytes | None = None
     dirty: int = 0
+    content: bytes | None = None
+    stamped_ns: int | None = None
 
     def at(self, ctime_ns: int, mtime_ns: int | None = None) -> NodeRow:
         """Return the row with another ctime, and another mtime if one is given (`_replace` takes three times as long)."""
@@ -105,12 +111,15 @@ class Written(Protocol):
 
 
 SELECT_NODES = (
-    "SELECT id, kind, mode, lower, size, mtime_ns, ctime_ns, atime_ns, uid, gid, upper, target, xattrs, dirty"
+    "SELECT id, kind, mode, lower, size, mtime_ns, ctime_ns, atime_ns, uid, gid, upper, target, xattrs, dirty, content, stamped_ns"
     " FROM node WHERE branch = ? AND rev > ?"
 )
 """Reads the rows of a branch that changed after a version, field by field as `NodeRow` has them."""
 
-PUT_NODE = "INSERT OR REPLACE INTO node VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+PUT_NODE = (
+    "INSERT OR REPLACE INTO node (branch, id, kind, mode, lower, size, mtime_ns, ctime_ns, atime_ns, uid, gid, upper, target, xattrs,"
+    " dirty, content, stamped_ns, ver, rev) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
 """Writes a row: the branch, the fields of `NodeRow`, the version of the last visible change and of the last change."""
 
 _LENGTHS = struct.Struct(">HI")
@@ -146,13 +155,26 @@ def root_row(tree: bytes, time_ns: int) -> NodeRow:
 
 def describe_node(row: NodeRow, size: int, links: int) -> Attributes:
     """Return a row as attributes."""
-    return Attributes(row.id, _KINDS[row.kind], row.mode, size, links, row.mtime_ns, row.ctime_ns, row.atime_ns, row.uid, row.gid)
+    content = b"" if row.kind != 1 else row.content or hexlify(row.lower or b"")
+    return Attributes(row.id, _KINDS[row.kind], row.mode, size, links, row.mtime_ns, row.ctime_ns, row.atime_ns, row.uid, row.gid, content)
 
 
 def describe_written(row: NodeRow, found: Written, links: int) -> Attributes:
     """Return a row as attributes, with size and times from the file that holds the content."""
-    ctime_ns = max(row.ctime_ns, found.st_ctime_ns)
-    return Attributes(row.id, _KINDS[row.kind], row.mode, found.st_size, links, found.st_mtime_ns, ctime_ns, row.atime_ns, row.uid, row.gid)
+    kind, ctime_ns, content = _KINDS[row.kind], max(row.ctime_ns, found.st_ctime_ns), identify_content(row, found)
+    return Attributes(row.id, kind, row.mode, found.st_size, links, found.st_mtime_ns, ctime_ns, row.atime_ns, row.uid, row.gid, content)
+
+
+def identify_content(row: NodeRow, found: Written) -> bytes:
+    """Return what identifies the content of a row's upper file."""
+    if row.content is not None and row.stamped_ns == found.st_ctime_ns:
+        return row.content
+    return b"%x-%x-%x" % (row.upper or 0, found.st_size, found.st_ctime_ns)
+
+
+def stamp_content(row: NodeRow, content: bytes, found: Written) -> NodeRow:
+    """Return the row with the identity of its content kept, as long as the upper file stays as it was found."""
+    return row._replace(content=content, stamped_ns=found.st_ctime_ns)
 
 
 def encode_xattrs(xattrs: Mapping[bytes, bytes]) -> bytes | None:

@@ -32,7 +32,7 @@ _BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 _CLEAN_UPPERS = "UPDATE node SET upper = NULL, size = NULL WHERE upper IS NOT NULL AND dirty = 0"
 _DIRTY_UPPERS = "SELECT branch, id, upper, size, lower FROM node WHERE upper IS NOT NULL AND dirty > 0"
-_REVERT = "UPDATE node SET upper = NULL, size = NULL, dirty = 0 WHERE branch = ? AND id = ?"
+_REVERT = "UPDATE node SET upper = NULL, size = NULL, dirty = 0, content = NULL WHERE branch = ? AND id = ?"
 _RELOAD = "UPDATE branch SET version = version + 1, seal = version + 1, swept = version + 1"
 
 

@@ -117,7 +117,7 @@ class _Restoring:
         self._edit.drop_upper(row)
         mode = inherited_row(row.id, entry, 0).mode
         kept = row.mode if bool(row.mode & 0o100) == bool(mode & 0o100) else row.mode ^ 0o111
-        fields = {"lower": entry.content, "upper": None, "target": None, "size": None, "mode": kept, "dirty": DIRTY}
+        fields = {"lower": entry.content, "upper": None, "target": None, "size": None, "mode": kept, "dirty": DIRTY, "content": None}
         self._edit.alter(row.id, mtime_ns=self._edit.now, **fields)
 
     def _untouched_entry(self, directory: NodeRow, name: bytes, row: NodeRow) -> TreeEntry | None:

@@ -255,14 +255,15 @@ class GitWorking(TreeReading):
             if layer.is_orphan(node):
                 layer.put_orphan(_with_xattr(layer.find(node), xattr)._replace(**fields, ctime_ns=layer.around.clock()))
                 return
-        with layer.editing() as edit:
+        timed = "mtime_ns" in fields or "atime_ns" in fields
+        with layer.fence.alone() if timed else layer.fence.shared(), layer.changing() as edit:
             row = _with_xattr(edit.touch(node), xattr)
             if row.upper is not None:
                 fields.setdefault("size", layer.uppers.stat(row.upper).st_size)  # so that closing it need not write the row again
             executable = row.is_file and bool((row.mode ^ fields.get("mode", row.mode)) & 0o100)
-            edit.alter(node, **fields, xattrs=row.xattrs, dirty=DIRTY if executable else row.dirty)
-            if "mtime_ns" in fields or "atime_ns" in fields:
-                layer.set_times(edit.find(node))
+            altered = edit.alter(node, **fields, xattrs=row.xattrs, dirty=DIRTY if executable else row.dirty)
+            if timed:
+                edit.put(layer.set_times(altered))
 
     def _resize(self, node: NodeId, size: int) -> None:
         with self._layer.reading():

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import NamedTuple
 
 from store.engines.reference.contents import Contents
@@ -38,9 +39,9 @@ class Node:
     def attributes(self) -> Attributes:
         """Return what `stat` tells."""
         links = 1 if self.kind is EntryKind.DIRECTORY else len(self.places)
-        return Attributes(
-            self.id, self.kind, self.mode, len(self.data), links, self.mtime_ns, self.ctime_ns, self.atime_ns, self.uid, self.gid
-        )
+        content = sha256(self.data).hexdigest().encode() if self.kind is EntryKind.FILE else b""
+        times = (self.mtime_ns, self.ctime_ns, self.atime_ns)
+        return Attributes(self.id, self.kind, self.mode, len(self.data), links, *times, self.uid, self.gid, content)
 
 
 class Link(NamedTuple):

@@ -127,3 +127,17 @@ def test_a_repository_that_was_not_finished_is_made_again(tmp_path: Path) -> Non
 def test_the_kind_of_a_file_system_is_known(tmp_path: Path) -> None:
     assert _file_system(Path("/proc")) == 0x9FA0
     refuse_network(tmp_path)
+
+
+def test_what_is_committed_keeps_its_identity_when_the_machine_starts_again(tmp_path: Path) -> None:
+    engine = open_store(tmp_path, boot="one")
+    engine.create_branch("main", None, 0)
+    put(engine.working("main"), b"f", b"1")
+    commit(engine)
+    before = find(engine.working("main"), b"f").content
+    engine.close()
+    engine = open_store(tmp_path, boot="two")
+    assert find(engine.working("main"), b"f").content == before
+    write(engine.working("main"), find(engine.working("main"), b"f").node, b"2")
+    assert find(engine.working("main"), b"f").content != before
+    engine.close()
