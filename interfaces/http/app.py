@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,7 +27,7 @@ from interfaces.http.openapi import describe_api
 from interfaces.http.operations import Operations
 from interfaces.http.responses import answer_fault, answer_read
 from interfaces.port import Control, Document
-from interfaces.web.guard import LOOPBACK_NAMES, check_source, choose_request_id, read_bearer
+from interfaces.web.guard import LOOPBACK_NAMES, check_source, choose_request_id
 from interfaces.web.limits import Limits
 from interfaces.web.pool import Pool
 from interfaces.web.problems import Refusal
@@ -87,7 +87,7 @@ class Door:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         request = Request(scope, receive)
-        exchange = Exchange(choose_request_id(request.headers, self._fresh_id()))
+        exchange = Exchange(choose_request_id(request.headers, self._fresh_id))
         scope["request_id"] = exchange.request_id
         began = self._clock()
         try:
@@ -117,7 +117,7 @@ class Door:
         path: bytes = request.scope["raw_path"]
         if path in _PUBLIC:
             return await _PUBLIC[path](self, request)
-        secret = read_bearer(request.headers)
+        secret = _read_bearer(request.headers)
         if path == b"/v1/events":
             _require_reading(request, frozenset({"GET"}))
             return await self._events.answer(request, secret)
@@ -159,6 +159,14 @@ _PUBLIC = {
     b"/readyz": Door._answer_ready,
     b"/openapi.json": Door._answer_api,
 }
+
+
+def _read_bearer(headers: Mapping[str, str]) -> str:
+    scheme, _, secret = headers.get("authorization", "").partition(" ")
+    if scheme.lower() != "bearer" or not secret.strip():
+        hint = "send Authorization: Bearer with what `nas run start` or `nas token issue` printed"
+        raise Fault(Kind.UNAUTHENTICATED, "the request carries no secret", hint=hint)
+    return secret.strip()
 
 
 def _require_reading(request: Request, methods: frozenset[str] = _SAFE) -> None:

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 
 from interfaces.faults import Fault, Kind
 from interfaces.port import Attributes, Document
-from interfaces.web.conditions import tag_attributes
+from interfaces.web.conditions import tag_of
 from interfaces.web.names import decode_segment, display_name, encode_segment
 
 PAGE = 1000
@@ -36,7 +36,7 @@ def describe_node(name: bytes, attributes: Attributes) -> Document:
         "links": attributes.links,
         "modified": render_nanoseconds(attributes.mtime_ns),
         "node": attributes.node,
-        "etag": tag_attributes(attributes),
+        "etag": tag_of(attributes),
     }
 
 

@@ -22,7 +22,7 @@ from interfaces.faults import Fault, Kind
 from interfaces.http.listing import PAGE, describe_directory, describe_node
 from interfaces.http.responses import Stream, answer_read
 from interfaces.port import ROOT, Access, Attributes, Document, Handle, Workspace
-from interfaces.web.conditions import Validators, Verdict, judge, render_date, select_range, validators_of
+from interfaces.web.conditions import Validators, Verdict, judge, render_date, select_ranges, validators_of
 from interfaces.web.names import Names, display_name, encode_segment
 from interfaces.web.pool import Pool
 
@@ -124,7 +124,8 @@ def _find_content(workspace: Workspace, attributes: Attributes, request: Request
             raise Fault(Kind.PRECONDITION, "the file is not in the state the request names", hint="read it again without the condition")
         case Verdict.PROCEED:
             pass
-    selected = select_range(request.headers, current, attributes.size) if request.method == "GET" else None
+    ranges = select_ranges(request.headers, current, attributes.size) if request.method == "GET" else []
+    selected = ranges[0] if len(ranges) == 1 else None
     start, end = selected or (0, attributes.size)
     headers["content-length"] = str(end - start)
     if selected:

@@ -17,8 +17,8 @@ from pathlib import Path
 import uvicorn
 
 from interfaces.http.app import Door
-from interfaces.http.protocol import limited_protocol
 from interfaces.web.limits import Limits
+from interfaces.web.protocol import limited_protocol
 
 _BACKLOG = 512
 

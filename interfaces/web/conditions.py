@@ -3,7 +3,7 @@
 1. Every validator of this door is strong; a weak one sent by a client (``W/"x"``) never matches where strength counts.
 2. ``If-Match`` and ``If-None-Match`` win over the dates; dates have whole seconds and compare only while no tag is sent.
 3. A condition that cannot be understood fails the request: a write never happens because its guard was misspelled.
-4. Several ranges are answered with the whole, which the standard allows and every client accepts.
+4. Ranges that overlap, go backwards in many steps or are more than `MAX_RANGES` are no ranges: the whole file costs less.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from email.utils import formatdate, parsedate_to_datetime
+from itertools import pairwise
 
 from interfaces.faults import Fault, Kind
 from interfaces.port import Attributes
 from interfaces.web.problems import Refusal
 
 _TAG = re.compile(r'\s*(W/)?("[\x21\x23-\x7e\x80-\xff]*")\s*(?:,|$)')
-_RANGE = re.compile(r"bytes=\s*(\d{0,19})-(\d{0,19})\s*")
+_RANGE = re.compile(r"[ \t]*([0-9]{0,19})-([0-9]{0,19})[ \t]*")
 _SAFE = frozenset({"GET", "HEAD"})
 
 
@@ -30,6 +31,13 @@ class Validators:
 
     etag: str
     modified: int | None = None
+
+
+Range = tuple[int, int]
+"""A half-open range of bytes, never empty."""
+
+MAX_RANGES = 16
+"""How many ranges one answer has at most."""
 
 
 class Verdict(enum.Enum):
@@ -45,14 +53,16 @@ def tag_bytes(content: bytes) -> str:
     return f'"{hashlib.sha256(content).hexdigest()[:32]}"'
 
 
-def tag_attributes(attributes: Attributes) -> str:
-    """Return the entity tag of a node: it changes with identity, size and every change of content or attributes."""
+def tag_of(attributes: Attributes) -> str:
+    """Return the strong entity tag of a node: of its content where it has any, else of its identity and times."""
+    if attributes.content:
+        return f'"{attributes.content.hex()}"'
     return f'"{attributes.node:x}-{attributes.size:x}-{attributes.mtime_ns:x}-{attributes.ctime_ns:x}"'
 
 
 def validators_of(attributes: Attributes) -> Validators:
     """Return the validators of a node."""
-    return Validators(tag_attributes(attributes), attributes.mtime_ns // 1_000_000_000)
+    return Validators(tag_of(attributes), attributes.mtime_ns // 1_000_000_000)
 
 
 def render_date(seconds: int) -> str:
@@ -77,19 +87,43 @@ def require(method: str, headers: Mapping[str, str], current: Validators | None)
         raise Fault(Kind.PRECONDITION, "the file is not in the state the request names", hint="read it again, then repeat with its ETag")
 
 
-def select_range(headers: Mapping[str, str], current: Validators, size: int) -> tuple[int, int] | None:
-    """Return the half-open range of bytes asked for, or None for the whole. Raises a 416 `Refusal` when nothing of it exists."""
-    match = _RANGE.fullmatch(headers.get("range", ""))
-    if match is None or not any(match.groups()) or not _range_applies(headers.get("if-range"), current):
+def select_ranges(headers: Mapping[str, str], current: Validators, size: int) -> list[Range]:
+    """Return the ranges asked for in the order they were, empty for the whole. Raises a 416 `Refusal` when nothing of them exists."""
+    asked = headers.get("range")
+    if asked is None or not _range_applies(headers.get("if-range"), current):
+        return []
+    unit, _, specs = asked.partition("=")
+    if unit.strip().lower() != "bytes" or specs.count(",") >= MAX_RANGES:
+        return []
+    found = [_read_range(spec, size) for spec in specs.split(",")]
+    if any(spec is None for spec in found):
+        return []
+    ranges = [span for span in found if span]
+    if not ranges:
+        raise Refusal(416, Kind.INVALID, f"the file has {size} bytes", hint="ask for less", headers={"content-range": f"bytes */{size}"})
+    return ranges if _worth_it(ranges, size) else []
+
+
+def _read_range(spec: str, size: int) -> Range | tuple[()] | None:
+    """Return a range, an empty tuple for one outside of the file, None for what is no range (RFC 9110 section 14.1.1)."""
+    match = _RANGE.fullmatch(spec)
+    if match is None or not any(match.groups()):
         return None
     first, last = match.groups()
+    if first and last and int(last) < int(first):
+        return None
     start = int(first) if first else max(0, size - int(last))
     end = min(size, int(last) + 1) if first and last else size
-    if first and last and int(last) < start:
-        return None
-    if start >= size or start >= end:
-        raise Refusal(416, Kind.INVALID, f"the file has {size} bytes", hint="ask for less", headers={"content-range": f"bytes */{size}"})
-    return start, end
+    return (start, end) if start < end else ()
+
+
+def _worth_it(ranges: list[Range], size: int) -> bool:
+    """Tell whether several ranges are fewer bytes than the whole, and none is sent twice."""
+    if len(ranges) == 1:
+        return True
+    ordered = sorted(ranges)
+    apart = all(one[1] <= other[0] for one, other in pairwise(ordered))
+    return apart and sum(end - start for start, end in ranges) < size
 
 
 def _may_proceed(headers: Mapping[str, str], current: Validators | None) -> bool:

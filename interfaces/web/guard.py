@@ -1,17 +1,16 @@
-"""What is looked at before a request means anything: where it came from, and whom it speaks for. Pure.
+"""What is looked at before a request means anything: where it came from. Pure.
 
 1. A browser that was lured to a name pointing at this machine (DNS rebinding) sends that name as ``Host``: only known names pass.
 2. A page of another origin sends ``Origin``: only the door's own origins pass. Programs send none.
-3. A secret travels in ``Authorization: Bearer`` and nowhere else: never in a path, a query or a cookie.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from urllib.parse import urlsplit
 
-from interfaces.faults import Fault, Kind
+from interfaces.faults import Kind
 from interfaces.web.problems import Refusal
 
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -38,22 +37,10 @@ def host_name(host: str) -> str:
     return (match[1] or match[2]).lower() if match else ""
 
 
-def read_bearer(headers: Mapping[str, str]) -> str:
-    """Return the secret a request carries. Raises `Kind.UNAUTHENTICATED`."""
-    scheme, _, secret = headers.get("authorization", "").partition(" ")
-    if scheme.lower() != "bearer" or not secret.strip():
-        raise Fault(
-            Kind.UNAUTHENTICATED,
-            "the request carries no secret",
-            hint="send Authorization: Bearer with what `nas run start` or `nas token issue` printed",
-        )
-    return secret.strip()
-
-
-def choose_request_id(headers: Mapping[str, str], fresh: str) -> str:
-    """Return the id a client chose for its request when it is short and plain, else `fresh`."""
-    chosen = headers.get("x-request-id", "")
-    return chosen if _REQUEST_ID.fullmatch(chosen) else fresh
+def choose_request_id(headers: Mapping[str, str], fresh_id: Callable[[], str]) -> str:
+    """Return the id a client chose for its request when it is short and plain, else a fresh one."""
+    chosen = headers.get("x-request-id")
+    return chosen if chosen is not None and _REQUEST_ID.fullmatch(chosen) else fresh_id()
 
 
 def _is_own(origin: str, names: frozenset[str]) -> bool:

@@ -19,7 +19,11 @@ _STRUCTURE = re.compile(rb'"(?:[^"\\]|\\.)*+"?|[\[{]|[\]}]', re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Sizes in bytes, times in seconds. `threads` bounds the calls of the port that run at once, `streams` the open event streams."""
+    """Sizes in bytes, times in seconds, rates in bytes a second.
+
+    `threads` bounds the calls of the port that run at once, `uploads` the bodies that are read while they arrive, each with
+    `upload_buffer` in memory, and `streams` the open event streams.
+    """
 
     header_bytes: int = 32 << 10
     header_seconds: float = 15.0
@@ -27,6 +31,9 @@ class Limits:
     document_depth: int = 32
     file_bytes: int = 1 << 40
     idle_seconds: float = 60.0
+    body_rate: float = 1024.0
+    upload_buffer: int = 1 << 20
+    uploads: int = 64
     connections: int = 512
     threads: int = 40
     streams: int = 64

@@ -9,11 +9,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from http import HTTPStatus
 
 from interfaces.faults import Fault, Kind
 from interfaces.port import Document
+from interfaces.web.asgi import Reply, Request
 
 STATUS: Mapping[Kind, int] = {
     Kind.INVALID: 400,
@@ -48,13 +50,8 @@ STATUS: Mapping[Kind, int] = {
     Kind.INTERNAL: 500,
 }
 
-_HEADERS: Mapping[Kind, Mapping[str, str]] = {
-    Kind.UNAUTHENTICATED: {"www-authenticate": 'Bearer realm="agent-nas"'},
-    Kind.EXPIRED: {"www-authenticate": 'Bearer realm="agent-nas", error="invalid_token", error_description="the lease has expired"'},
-    Kind.REVOKED: {"www-authenticate": 'Bearer realm="agent-nas", error="invalid_token", error_description="the lease was revoked"'},
-    Kind.BUSY: {"retry-after": "1"},
-    Kind.UNAVAILABLE: {"retry-after": "1"},
-}
+_ENDED: Mapping[Kind, str] = {Kind.EXPIRED: "the lease has expired", Kind.REVOKED: "the lease was revoked"}
+_RETRY: Mapping[str, str] = {"retry-after": "1"}
 
 
 class Refusal(Fault):
@@ -72,10 +69,31 @@ def status_of(fault: Fault) -> int:
     return fault.status if isinstance(fault, Refusal) else STATUS[fault.kind]
 
 
-def headers_of(fault: Fault) -> Mapping[str, str]:
-    """Return the headers a fault brings along, names in lower case."""
+def headers_of(fault: Fault, challenge: str = "Bearer") -> Mapping[str, str]:
+    """Return the headers a fault brings along, names in lower case; `challenge` is the scheme a door asks for (``Basic``, ``Bearer``)."""
     own = fault.headers if isinstance(fault, Refusal) else {}
-    return {**_HEADERS.get(fault.kind, {}), **own}
+    if STATUS[fault.kind] == 401:
+        return {"www-authenticate": _challenge(challenge, fault.kind), **own}
+    return {**_RETRY, **own} if fault.kind in {Kind.BUSY, Kind.UNAVAILABLE} else own
+
+
+def reply_problem(fault: Fault, request: Request) -> Reply:
+    """Return the reply that says a fault as a problem document."""
+    document = describe_fault(fault, request.request_id)
+    headers = {"content-type": "application/problem+json", "cache-control": "no-store", **headers_of(fault)}
+    return Reply(status_of(fault), tuple(headers.items()), render_json(document))
+
+
+def render_json(document: object) -> bytes:
+    """Return a document as JSON text, compactly and in UTF-8."""
+    return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def _challenge(scheme: str, kind: Kind) -> str:
+    if scheme == "Basic":
+        return 'Basic realm="agent-nas", charset="UTF-8"'
+    ended = f', error="invalid_token", error_description="{_ENDED[kind]}"' if kind in _ENDED else ""
+    return f'{scheme} realm="agent-nas"{ended}'
 
 
 def describe_fault(fault: Fault, request_id: str) -> Document:

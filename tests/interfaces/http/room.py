@@ -32,6 +32,7 @@ class Stat:
     atime_ns: int
     uid: int | None = None
     gid: int | None = None
+    content: bytes = b""
 
 
 class OpenFile:
