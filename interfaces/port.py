@@ -311,6 +311,18 @@ class Caller(Protocol):
     def lease(self) -> str:
         """Return the lease id, empty for a principal's own token."""
 
+    @property
+    def run(self) -> str:
+        """Return the run the lease is of, empty for a principal's own token."""
+
+    @property
+    def actions(self) -> frozenset[str] | None:
+        """Return the actions the lease carries, None for a principal's own token. What is allowed is still decided request by request."""
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Return the patterns of the paths the lease is about; everything for a principal's own token."""
+
 
 class Signer(Protocol):
     """The secret of an S3 key pair for one day, region and service (AWS Signature Version 4), which never leaves it."""

@@ -45,6 +45,22 @@ class IdentifiedCaller:
         """Return the lease id, empty for a principal's own token."""
         return self.identity.lease.id if self.identity.lease else ""
 
+    @property
+    def run(self) -> str:
+        """Return the run the lease is of, empty for a principal's own token."""
+        return self.identity.lease.run if self.identity.lease else ""
+
+    @property
+    def actions(self) -> frozenset[str] | None:
+        """Return the actions the lease carries, None for a principal's own token."""
+        lease = self.identity.lease
+        return frozenset(action.value for action in lease.scope.actions) if lease else None
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Return the patterns of the paths the lease is about; everything for a principal's own token."""
+        return self.identity.lease.scope.paths if self.identity.lease else ("**",)
+
 
 class _Signs(Protocol):
     def sign(self, text: bytes) -> str: ...
