@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from urllib.parse import parse_qsl
 from xml.etree.ElementTree import Element
 
@@ -68,7 +69,7 @@ def parse_completion(body: bytes) -> tuple[CompletedPart, ...]:
     parts = tuple(_completed(element) for element in root.findall("Part"))
     if not 0 < len(parts) <= MAX_PARTS:
         raise S3Fault("MalformedXML")
-    if any(left.number >= right.number for left, right in zip(parts, parts[1:], strict=False)):
+    if any(left.number >= right.number for left, right in pairwise(parts)):
         raise S3Fault("InvalidPartOrder")
     return parts
 
