@@ -19,6 +19,8 @@ from nasd.durations import parse_duration
 from nasd.errors import Misconfigured
 
 DEFAULT_LISTEN = "127.0.0.1:8420"
+MOST_WORKERS = 64
+_LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,27 @@ class Settings:
     check_timeout: float = 300.0
     allow_other: bool = False
     log_level: str = "info"
+    workers: int = 2
+    names: str = ""
+    tls_certificate: str = ""
+    tls_key: str = ""
+    proxies: str = ""
+
+    @property
+    def host_names(self) -> frozenset[str]:
+        """Return the names under which requests may ask for this server, beside those of the loopback."""
+        return frozenset(name.lower() for name in _listed(self.names))
+
+    @property
+    def proxy_addresses(self) -> frozenset[str]:
+        """Return the addresses of the proxies that are believed what they say of a client."""
+        return frozenset(_listed(self.proxies))
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Return host and port to listen on."""
+        host, _, port = self.listen.rpartition(":")
+        return host.strip("[]"), int(port)
 
     @property
     def store(self) -> Path:
@@ -60,6 +83,11 @@ class Settings:
         return self.run / "nasd.sock"
 
     @property
+    def link(self) -> Path:
+        """Return the Unix socket at which gateway processes ask the daemon."""
+        return self.run / "gateways.sock"
+
+    @property
     def owner_token_file(self) -> Path:
         """Return the file with the owner's own token, readable by nobody else."""
         return self.home / "owner.token"
@@ -80,7 +108,9 @@ def read_settings(environ: Mapping[str, str], flags: Mapping[str, Any] | None = 
     values.update({name: environ[_variable(name)] for name in _KNOWN if _variable(name) in environ})
     values.update({name: value for name, value in (flags or {}).items() if value is not None})
     values.setdefault("home", _default_home(environ))
-    return Settings(**{name: _checked(name, value) for name, value in values.items()})
+    settings = Settings(**{name: _checked(name, value) for name, value in values.items()})
+    _check_exposure(settings)
+    return settings
 
 
 def secret_of(environ: Mapping[str, str], settings: Settings) -> str | None:
@@ -150,10 +180,12 @@ def _checked(name: str, value: Any) -> Any:
             raise Misconfigured(f"{name}: {error}", hint="write a duration such as 90s, 15m, 24h or 7d") from error
     if name == "allow_other":
         return _checked_flag(name, value)
+    if name == "workers":
+        return _checked_workers(value)
     if not isinstance(value, str):
         raise Misconfigured(f"{name}: expected text, found {value!r}", hint="put the value in quotes")
     if name == "listen":
-        _check_loopback(value)
+        _check_address(value)
     return value
 
 
@@ -167,12 +199,30 @@ def _checked_flag(name: str, value: Any) -> bool:
     raise Misconfigured(f"{name}: expected true or false, found {value!r}", hint="write true or false")
 
 
-def _check_loopback(listen: str) -> None:
+def _checked_workers(value: Any) -> int:
+    if not str(value).isdecimal() or not 1 <= int(value) <= MOST_WORKERS:
+        raise Misconfigured(f"workers: expected 1 to {MOST_WORKERS}, found {value!r}", hint="one for each core that may serve")
+    return int(value)
+
+
+def _check_address(listen: str) -> None:
     host, separator, port = listen.rpartition(":")
-    if not separator or not port.isdigit() or int(port) > 65535:
+    if not separator or not host or not port.isdigit() or int(port) > 65535:
         raise Misconfigured(f"listen: expected HOST:PORT, found {listen!r}", hint=f"for example {DEFAULT_LISTEN}")
-    if host.strip("[]") not in {"127.0.0.1", "::1", "localhost"}:
-        raise Misconfigured(
-            f"listen: {host} is not a loopback address",
-            hint="the API speaks plain HTTP and stays on this machine; reach it from elsewhere through an SSH tunnel",
-        )
+
+
+def _check_exposure(settings: Settings) -> None:
+    """Refuse to speak plain HTTP beyond this machine: secrets would travel for all to read."""
+    if bool(settings.tls_certificate) != bool(settings.tls_key):
+        raise Misconfigured("tls_certificate and tls_key belong together", hint="name both files, in PEM")
+    host = settings.address[0]
+    if host in _LOOPBACK or settings.tls_certificate or settings.proxies:
+        return
+    raise Misconfigured(
+        f"listen: {host} is not a loopback address, and without TLS every secret would travel in the clear",
+        hint="set tls_certificate and tls_key, or proxies to the address of the reverse proxy that speaks TLS, or stay on 127.0.0.1",
+    )
+
+
+def _listed(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]

@@ -22,13 +22,16 @@ from typing import Any
 
 from interfaces.http import Door, HttpServer
 from interfaces.port import Document
-from nasd.config import DEFAULT_LISTEN, Settings, read_settings
+from nasd.config import Settings, read_settings
 from nasd.control import DaemonControl
 from nasd.desk import Desk
 from nasd.durations import render_time
 from nasd.errors import AlreadyRunning, StartError
+from nasd.exposure import bind_port, describe_doors
 from nasd.gates import Gates
+from nasd.gateways import Gateways
 from nasd.jobs import Jobs
+from nasd.link import LinkServer
 from nasd.mounts import Mounts
 from nasd.policy_source import adopt_from
 from nasd.proposals import Proposals
@@ -66,7 +69,8 @@ class Daemon:
         desk = Desk(appliance, self._runs, self._proposals, self._gates, self._mounts, reclaim, self.describe, self._stopping.set)
         self._control = DaemonControl(desk, self._describe_readiness)
         self._recovered: list[str] = []
-        self._server: HttpServer | None = None
+        self._gateways = Gateways(self._settings.run / "gateways", self._settings.log / "gateways.log", self._settings)
+        self._port = 0
 
     def start(self) -> None:
         """Reconcile, then serve. Raises `StartError` when the address is taken."""
@@ -76,10 +80,12 @@ class Daemon:
             *Reconciliation(self._appliance, self._runs, self._proposals, self._gates).finish(),
         ]
         self._mounts.adopt()
-        self._server = self._listen()
-        self._server.start()
-        if not self._server.wait_started(READY_SECONDS):
-            raise StartError("the API did not start in time", hint="see log/nasd.log in the data directory")
+        self._gateways.end_former()
+        self._listening = bind_port(self._settings)
+        self._port = self._listening.getsockname()[1]
+        self._link = LinkServer(self._settings.link, self._control.answer)
+        self._server = self._serve_socket()
+        self._gateways.start(self._listening)
         self._jobs.start()
         log.info("ready: %s", json.dumps(self.describe()["doors"]))
 
@@ -93,9 +99,12 @@ class Daemon:
     def drain(self) -> None:
         """Finish what is under way and release everything."""
         log.info("draining")
+        self._gateways.drain(DRAIN_SECONDS)
+        self._listening.close()
         self._control.drain()
-        if self._server is not None:
-            self._server.drain(DRAIN_SECONDS)
+        self._server.drain(DRAIN_SECONDS)
+        self._link.close()
+        self._control.close()
         self._jobs.stop()
         self._mounts.close()
         self._appliance.close()
@@ -103,30 +112,23 @@ class Daemon:
 
     def describe(self) -> Document:
         """Return what the daemon tells about itself."""
-        port = self._server.port if self._server else 0
-        host = self._settings.listen.rpartition(":")[0]
         return {
             "version": version("agent-nas"),
             "home": str(self._settings.home),
             "pid": os.getpid(),
             "started": render_time(self._started),
             "engine": "git",
-            "doors": {"http": f"http://{host}:{port}", "socket": str(self._settings.socket)},
+            "doors": describe_doors(self._settings, self._port),
+            "gateways": self._gateways.pids(),
             "recovered": list(self._recovered),
         }
 
-    def _listen(self) -> HttpServer:
-        host, _, port = self._settings.listen.rpartition(":")
-        door = Door(self._control, version=version("agent-nas"), spool_folder=self._settings.run)
-        try:
-            return HttpServer(door, host=host.strip("[]"), port=int(port), socket_path=self._settings.socket)
-        except OSError as error:
-            if self._settings.listen != DEFAULT_LISTEN:
-                raise StartError(
-                    f"cannot listen on {self._settings.listen}: {error.strerror}", hint="choose another address with --listen"
-                ) from error
-            log.warning("port %s is taken; listening on a free one", port)
-            return HttpServer(door, host=host, port=0, socket_path=self._settings.socket)
+    def _serve_socket(self) -> HttpServer:
+        server = HttpServer(Door(self._control, version=version("agent-nas")), socket_path=self._settings.socket)
+        server.start()
+        if not server.wait_started(READY_SECONDS):
+            raise StartError("the API did not start in time", hint="see log/nasd.log in the data directory")
+        return server
 
     def _describe_readiness(self) -> Document:
         return {"ready": not self._stopping.is_set(), "home": str(self._settings.home)}

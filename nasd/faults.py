@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Any, TypeVar, cast
 
@@ -119,6 +119,16 @@ def guarded(method: Method) -> Method:
             raise as_fault(error) from error
 
     return cast("Method", call)
+
+
+def flatten(fault: Fault) -> dict[str, str]:
+    """Return a fault as a document, for another process or another day."""
+    return {"kind": fault.kind.value, "message": fault.message, "hint": fault.hint, "policy": fault.policy, "gate": fault.gate}
+
+
+def revive(document: Mapping[str, str]) -> Fault:
+    """Return the fault that `flatten` made a document of."""
+    return Fault(Kind(document["kind"]), document["message"], hint=document["hint"], policy=document["policy"], gate=document["gate"])
 
 
 def refusal(decision: Decision, subject: str) -> Fault:

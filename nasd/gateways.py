@@ -15,12 +15,11 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from interfaces.faults import Fault
+from nasd.config import Settings
 from nasd.processes import Process, Started, start_process
 
 START_SECONDS = 60.0
@@ -32,12 +31,12 @@ log = logging.getLogger("nasd.gateways")
 class Gateways:
     """The workers of one listening socket."""
 
-    def __init__(self, folder: Path, log_file: Path, spec: Mapping[str, Any], count: int) -> None:
-        """Keep track of `count` workers in `folder`; each is told `spec` and logs to `log_file`."""
+    def __init__(self, folder: Path, log_file: Path, settings: Settings) -> None:
+        """Keep track in `folder` of as many workers as the settings want; they log to `log_file`."""
         self._folder = folder
         self._log_file = log_file
-        self._spec = dict(spec)
-        self._count = count
+        self._spec = {name: str(value) if isinstance(value, Path) else value for name, value in asdict(settings).items()}
+        self._count = settings.workers
         self._closing = threading.Event()
         self._started: dict[int, Started] = {}
         self._watchers: list[threading.Thread] = []
@@ -81,7 +80,7 @@ class Gateways:
 
     def _start(self, number: int) -> None:
         descriptor = self._listening.fileno()
-        spec = self._spec | {"descriptor": descriptor, "number": number}
+        spec = {"settings": self._spec, "descriptor": descriptor}
         started = start_process(MODULE, spec, self._log_file, seconds=START_SECONDS, descriptors=(descriptor,), hold=True)
         self._path(number).write_text(json.dumps(asdict(started.process)), encoding="utf-8")
         former, self._started[number] = self._started.get(number), started

@@ -15,6 +15,7 @@ from typing import Any
 
 from interfaces.faults import Fault, Kind
 from interfaces.port import Document
+from nasd.faults import flatten, revive
 from trust.errors import Outdated, Taken
 from trust.service import Trust
 
@@ -41,7 +42,7 @@ class Idempotency:
         try:
             answer = effect()
         except Fault as fault:
-            self._trust.put_document(_KIND, name, {"request": digest, "fault": _keep_fault(fault)}, 1)
+            self._trust.put_document(_KIND, name, {"request": digest, "fault": flatten(fault)}, 1)
             raise
         kept = {field: value for field, value in answer.items() if field != "secret"}
         self._trust.put_document(_KIND, name, {"request": digest, "answer": kept}, 1)
@@ -52,7 +53,7 @@ class Idempotency:
         if body["request"] != digest:
             raise Fault(Kind.KEY_REUSED, f"the key {key} was used for another request", hint="use a fresh key for each request")
         if fault := body.get("fault"):
-            raise Fault(Kind(fault["kind"]), fault["message"], hint=fault["hint"], policy=fault["policy"], gate=fault["gate"])
+            raise revive(fault)
         if body["answer"] is None:
             raise Fault(
                 Kind.BUSY,
@@ -60,10 +61,6 @@ class Idempotency:
                 hint="look whether it happened before you repeat it with another key",
             )
         return dict(body["answer"])
-
-
-def _keep_fault(fault: Fault) -> Document:
-    return {"kind": fault.kind.value, "message": fault.message, "hint": fault.hint, "policy": fault.policy, "gate": fault.gate}
 
 
 def _digest(value: object) -> str:

@@ -20,6 +20,7 @@ from pathlib import Path
 
 from interfaces.faults import Fault, Kind
 from interfaces.port import Document
+from nasd.faults import flatten, revive
 
 LONGEST = 64 << 20
 """The longest message, in bytes."""
@@ -77,11 +78,11 @@ class LinkServer:
         try:
             return _encode({"answer": self._answer(question)})
         except Fault as fault:
-            return _encode({"fault": _describe(fault)})
+            return _encode({"fault": flatten(fault)})
         except Exception:
             # The gateway learns that it failed; the log why.
             log.exception("%s failed", question.get("operation"))
-            return _encode({"fault": _describe(_INTERNAL)})
+            return _encode({"fault": flatten(_INTERNAL)})
 
 
 class LinkClient:
@@ -103,7 +104,7 @@ class LinkClient:
                 hint="repeat in a moment; `nas status` tells more",
             ) from error
         if fault := answer.get("fault"):
-            raise Fault(Kind(fault["kind"]), fault["message"], hint=fault["hint"], policy=fault["policy"], gate=fault["gate"])
+            raise revive(fault)
         document: Document = answer["answer"]
         return document
 
@@ -177,7 +178,3 @@ def _receive_exactly(connection: socket.socket, size: int) -> bytes:
     if missing and parts:
         raise ConnectionResetError(104, "it broke off")
     return b"".join(parts)
-
-
-def _describe(fault: Fault) -> Document:
-    return {"kind": fault.kind.value, "message": fault.message, "hint": fault.hint, "policy": fault.policy, "gate": fault.gate}

@@ -21,6 +21,7 @@ from typing import IO, Any
 
 from interfaces.faults import Fault, Kind
 from interfaces.port import Document
+from nasd.faults import flatten, revive
 
 _ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "LANG": "C.UTF-8"}
 
@@ -115,7 +116,7 @@ def report_to(descriptor: int, message: Document) -> None:
 
 def describe_failure(fault: Fault) -> Document:
     """Return a fault as a process reports it."""
-    return {"fault": {"kind": fault.kind.value, "message": fault.message, "hint": fault.hint}}
+    return {"fault": flatten(fault)}
 
 
 def _read_report(reader: int, seconds: float) -> Document:
@@ -134,7 +135,7 @@ def _read_report(reader: int, seconds: float) -> Document:
 
 def _failure(report: Document, module: str, log: Path) -> Fault:
     if fault := report.get("fault"):
-        return Fault(Kind(fault["kind"]), fault["message"], hint=fault["hint"])
+        return revive(fault)
     return Fault(
         Kind.UNAVAILABLE, f"the process {module} ended before it was ready", hint=f"see {log.name} in the data directory's log folder"
     )

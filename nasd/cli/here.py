@@ -32,6 +32,14 @@ def find_run(session: Session, run: str | None) -> str:
     return found
 
 
+def own_lease(session: Session) -> str:
+    """Return the lease a verb acts with. Raises `click.UsageError` when it acts with a token."""
+    if session.acts_with_lease:
+        for run in session.client.items("/v1/runs"):
+            return str(run["lease"])
+    raise click.UsageError("name a lease: `nas lease list` shows them")
+
+
 def branch_at(place: PurePath, mounts: str) -> str | None:
     """Return the branch whose mount holds `place`, the innermost one, by the lines of ``/proc/mounts``. Pure."""
     best: tuple[int, str] | None = None

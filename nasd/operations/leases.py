@@ -21,6 +21,7 @@ from nasd.operations.operation import (
     seconds,
     takes,
 )
+from nasd.pasting import basic_settings, mcp_settings, s3_settings
 from nasd.views import page, view_lease
 from trust.model import Action, BudgetKind, Identity, Lease, LeaseId, LeaseState, RunId, Scope
 
@@ -68,6 +69,26 @@ def _revoke(desk: Desk, identity: Identity, arguments: Arguments) -> Document:
         revoked = list(trust.revoke_lease(lease.id, reason, desk.appliance.now()))
         outcome["revoked"] = revoked
     return {"revoked": revoked}
+
+
+def _credentials(desk: Desk, identity: Identity, arguments: Arguments) -> Document:
+    lease = _seen(desk, identity, arguments["lease"])
+    if identity.lease is None and lease.on_behalf_of != identity.principal.name:
+        desk.require(identity, Action.ADMINISTER, f"hand out the credentials of {lease.id}")
+    elif identity.lease is not None:
+        _require_control(desk, identity, lease)
+    branch = desk.runs.find(lease.run).branch
+    doors = desk.describe()["doors"]
+    trust = desk.appliance.trust
+    with recorded(trust, desk.appliance.clock, "lease.credentials", identity, {"lease": lease.id, "for": arguments["for"]}):
+        if arguments["for"] == "s3":
+            access_key, secret, token = trust.access_key(lease.id)
+            settings = s3_settings(doors["s3"], lease.run, access_key, secret, token)
+        elif arguments["for"] == "mcp":
+            settings = mcp_settings(doors["mcp"], trust.lease_secret(lease.id))
+        else:
+            settings = basic_settings(arguments["for"], doors, branch, lease.id, trust.basic_password(lease.id))
+    return {"lease": lease.id, "run": lease.run, "for": arguments["for"], **settings}
 
 
 def _sees(desk: Desk, identity: Identity, lease: Lease) -> bool:
@@ -134,6 +155,15 @@ OPERATIONS = (
         gives(secret=TEXT, **_LEASE),
         effect=True,
         status=201,
+    ),
+    Operation(
+        "lease.credentials",
+        "POST",
+        "/v1/leases/{lease}/credentials",
+        "Get what a client of another door needs to use a lease, paste-ready",
+        _credentials,
+        takes({"lease": NAME, "for": {"enum": ["s3", "git", "webdav", "mcp"]}}),
+        gives(lease=NAME, run=NAME, url=TEXT, settings={"type": "object"}, text=TEXT),
     ),
     Operation(
         "lease.revoke",
