@@ -34,3 +34,8 @@ class GatewayControl(Entrance):
     def ready(self) -> Document:
         """Return whether this process serves, and whether the daemon answers: without it only files do."""
         return {"ready": not self._draining.is_set(), "home": str(self._sight.appliance.settings.home)}
+
+    def close(self) -> None:
+        """Flush what was counted and release everything."""
+        super().close()
+        self._link.close()

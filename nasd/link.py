@@ -3,8 +3,8 @@
 1. The socket belongs to the user the daemon runs as, and the kernel says who connects (``SO_PEERCRED``): nobody else is heard, so a
    gateway is believed whom it let in. No secret travels.
 2. A message is its length in four bytes, most significant first, and that much JSON. Neither side accepts one above `LONGEST`.
-3. A connection answers in order; a gateway has one for each of its threads. When the daemon is away, a question fails as
-   `Kind.UNAVAILABLE`. One that was sent and not answered is not repeated: it may have been carried out.
+3. A connection answers one question after the other; a gateway keeps as many as it asked questions at once. When the daemon is away,
+   a question fails as `Kind.UNAVAILABLE`. One that was sent and not answered is not repeated: it may have been carried out.
 """
 
 from __future__ import annotations
@@ -91,51 +91,62 @@ class LinkClient:
     def __init__(self, path: Path) -> None:
         """Ask at `path`, from the first question on."""
         self._path = path
-        self._mine = threading.local()
+        self._idle: list[socket.socket] = []
 
     def ask(self, question: Document) -> Document:
         """Return the answer to a question. Raises its `Fault`, and `Kind.UNAVAILABLE` when the daemon is away."""
+        data = _encode(question)
         try:
-            answer = self._exchange(question)
+            answer = self._exchange(data)
         except OSError as error:
+            why = error.strerror or str(error)
             raise Fault(
-                Kind.UNAVAILABLE,
-                f"the daemon does not answer: {error.strerror or error}",
-                hint="repeat in a moment; `nas status` tells more",
+                Kind.UNAVAILABLE, f"the daemon does not answer: {why}", hint="repeat in a moment; `nas status` tells more"
             ) from error
         if fault := answer.get("fault"):
             raise revive(fault)
         document: Document = answer["answer"]
         return document
 
-    def _exchange(self, question: Document) -> Document:
-        connection: socket.socket | None = getattr(self._mine, "connection", None)
-        if connection is None or _is_closed(connection):
-            connection = self._connect()
+    def close(self) -> None:
+        """Close the connections that nobody uses."""
+        while self._idle:
+            self._idle.pop().close()
+
+    def _exchange(self, data: bytes) -> Document:
+        connection = self._take()
         try:
-            connection.sendall(_encode(question))
+            connection.sendall(data)
             answer = _receive(connection)
         except BaseException:
-            self._drop(connection)
-            raise
-        if answer is None:
-            self._drop(connection)
-            raise ConnectionResetError(104, "it left before it answered")
-        return answer
-
-    def _connect(self) -> socket.socket:
-        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        try:
-            connection.connect(str(self._path))
-        except OSError:
             connection.close()
             raise
-        self._mine.connection = connection
-        return connection
+        if answer is None:
+            connection.close()
+            raise ConnectionResetError(104, "it left before it answered")
+        self._idle.append(connection)
+        return answer
 
-    def _drop(self, connection: socket.socket) -> None:
+    def _take(self) -> socket.socket:
+        """Return a connection that nobody uses, or another one."""
+        while True:
+            try:
+                connection = self._idle.pop()
+            except IndexError:
+                return _connect(self._path)
+            if not _is_closed(connection):
+                return connection
+            connection.close()
+
+
+def _connect(path: Path) -> socket.socket:
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        connection.connect(str(path))
+    except OSError:
         connection.close()
-        self._mine.connection = None
+        raise
+    return connection
 
 
 def _is_closed(connection: socket.socket) -> bool:
@@ -164,7 +175,12 @@ def _receive(connection: socket.socket) -> Document | None:
     (length,) = _LENGTH.unpack(head)
     if length > LONGEST:
         raise OSError(90, "the message is too long")
-    message: Document = json.loads(_receive_exactly(connection, length).decode("utf-8", "surrogateescape"))
+    try:
+        message = json.loads(_receive_exactly(connection, length).decode("utf-8", "surrogateescape"))
+    except ValueError as error:
+        raise OSError(71, "the message is not JSON") from error
+    if not isinstance(message, dict):
+        raise OSError(71, "the message is not an object")
     return message
 
 
