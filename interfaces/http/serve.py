@@ -1,6 +1,6 @@
-"""The server: the door on a loopback port and on a Unix socket, in a thread of its own.
+"""The server of the daemon itself: the door on a Unix socket, in a thread of its own.
 
-1. The sockets are bound when `HttpServer` is made, so "address in use" is an error of the caller and not of a thread.
+1. The socket is bound when `HttpServer` is made, so "address in use" is an error of the caller and not of a thread.
 2. The Unix socket belongs to its owner alone from the moment it exists; a stale one is replaced, a live one never.
 3. Signals belong to the daemon: it calls `drain`, which refuses further connections, ends event streams and lets requests finish.
 4. `start`, `wait_started` and `drain` are for the daemon's thread; everything else happens on the server's event loop.
@@ -18,23 +18,20 @@ import uvicorn
 
 from interfaces.http.app import Door
 from interfaces.web.limits import Limits
-from interfaces.web.protocol import limited_protocol
-
-_BACKLOG = 512
+from interfaces.web.serve import configure
 
 
 class HttpServer:
     """A running door."""
 
-    def __init__(self, door: Door, *, host: str, port: int, socket_path: Path, limits: Limits | None = None) -> None:
-        """Bind both sockets; `port` 0 takes a free one. Raises `OSError` when one is in use."""
+    def __init__(self, door: Door, *, socket_path: Path, limits: Limits | None = None) -> None:
+        """Bind the socket. Raises `OSError` when it is in use."""
         limits = limits or Limits()
         self._door = door
         self._socket_path = socket_path
-        self._sockets = _bind_both(host, port, socket_path)
-        self.port: int = self._sockets[0].getsockname()[1]
+        self._socket = _bind(socket_path)
         self._started = threading.Event()
-        self._server = _Announcing(_configure(door, limits), self._started)
+        self._server = _Announcing(configure(door, limits), self._started)
         self._thread = threading.Thread(target=self._serve, name="http-server", daemon=True)
 
     def start(self) -> None:
@@ -52,15 +49,14 @@ class HttpServer:
         self._server.should_exit = True
         if self._thread.ident is not None:
             self._thread.join(timeout + 2.0)
-        for bound in self._sockets:
-            bound.close()
+        self._socket.close()
         with contextlib.suppress(FileNotFoundError):
             self._socket_path.unlink()
         self._door.close()
         return not self._thread.is_alive()
 
     def _serve(self) -> None:
-        self._server.run(self._sockets)
+        self._server.run([self._socket])
 
 
 class _Announcing(uvicorn.Server):
@@ -75,50 +71,13 @@ class _Announcing(uvicorn.Server):
         self._announce.set()
 
 
-def _configure(door: Door, limits: Limits) -> uvicorn.Config:
-    return uvicorn.Config(
-        door,
-        http=limited_protocol(limits),
-        loop="uvloop",
-        ws="none",
-        lifespan="off",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
-        limit_concurrency=limits.connections,
-        backlog=_BACKLOG,
-        timeout_keep_alive=75,
-    )
-
-
-def _bind_both(host: str, port: int, path: Path) -> list[socket.socket]:
-    first = _bind_port(host, port)
-    try:
-        return [first, _bind_path(path)]
-    except OSError:
-        first.close()
-        raise
-
-
-def _bind_port(host: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    bound = socket.socket(family, socket.SOCK_STREAM)
-    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    return _bound(bound, (host, port))
-
-
-def _bind_path(path: Path) -> socket.socket:
+def _bind(path: Path) -> socket.socket:
     _remove_stale(path)
     bound = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     # Linux gives the file the mode of the unbound socket: after bind it would be too late, and a umask is every thread's.
     os.fchmod(bound.fileno(), 0o600)
-    return _bound(bound, str(path))
-
-
-def _bound(bound: socket.socket, address: tuple[str, int] | str) -> socket.socket:
     try:
-        bound.bind(address)
+        bound.bind(str(path))
     except OSError:
         bound.close()
         raise
