@@ -282,6 +282,9 @@ class Workspace(Protocol):
     def check(self) -> None:
         """Raise `Kind.EXPIRED` or `Kind.REVOKED` once the authority behind this workspace has ended."""
 
+    def require_writable(self, parent: int, name: bytes) -> None:
+        """Return when a write under a name would be allowed, and change nothing. Raises what the write would, but for room and budget."""
+
     def path(self, node: int) -> bytes:
         """Return one path of the node."""
 

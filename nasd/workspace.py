@@ -298,6 +298,11 @@ class BranchWorkspace(Deciding):
         self._authority.check()
 
     @guarded
+    def require_writable(self, parent: int, name: bytes) -> None:
+        """Return when a write under a name would be allowed, and change nothing."""
+        self._demand_name(Action.WRITE, parent, name)
+
+    @guarded
     def commit(self, message: str) -> Document:
         """Commit what changed."""
         return self._commit(message)

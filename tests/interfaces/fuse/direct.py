@@ -55,6 +55,10 @@ class Lease:
         if self._end is not None and self._end.exists():
             raise Fault(Kind.REVOKED, "the lease was taken back")
 
+    def require_writable(self, parent: int, name: bytes) -> None:
+        """Return: what is not ended may write."""
+        self.check()
+
 
 class DirectHandle:
     """An open file of the store, under a lease."""
