@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from interfaces.port import Document
 from nasd.faults import guarded
-from trust.errors import Outdated, Unknown
+from trust.errors import Outdated, Taken, Unknown
 from trust.service import Trust
 
 
@@ -32,7 +32,7 @@ class DoorNotes:
         """Store a body when the version is `expected`, and tell whether it was."""
         try:
             self._trust.put_document(self._kind, key, body, expected)
-        except Outdated:
+        except (Outdated, Taken):
             return False
         return True
 

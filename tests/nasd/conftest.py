@@ -12,6 +12,7 @@ import pytest
 from nasd.authority import policy_in_force
 from nasd.config import Settings
 from nasd.desk import Desk
+from nasd.exposure import describe_doors
 from nasd.gates import Gates
 from nasd.jobs import SERVICE, Jobs
 from nasd.mounts import Mounts
@@ -47,7 +48,10 @@ class House:
         self.mounts = Mounts(self.appliance, self.runs.is_active)
         self.jobs = Jobs(self.appliance, self.runs, self.gates, self.mounts)
         self.reclaim = Reclaim(self.appliance, self.runs)
-        self.desk = Desk(self.appliance, self.runs, self.proposals, self.gates, self.mounts, self.reclaim, dict, lambda: None)
+        doors = describe_doors(self.appliance.settings, 8420)
+        self.desk = Desk(
+            self.appliance, self.runs, self.proposals, self.gates, self.mounts, self.reclaim, lambda: {"doors": doors}, lambda: None
+        )
         self.reconciliation = Reconciliation(self.appliance, self.runs, self.proposals, self.gates)
 
     @property

@@ -36,6 +36,11 @@ def test_an_unknown_key_suggests_the_nearest(tmp_path: Path) -> None:
         ("listen = 8420", "listen"),
         ('listen = "0.0.0.0:8420"', "loopback"),
         ('listen = "127.0.0.1:http"', "HOST:PORT"),
+        ('listen = ":8420"', "HOST:PORT"),
+        ('tls_certificate = "c.pem"', "belong together"),
+        ('workers = "many"', "workers"),
+        ("workers = 0", "workers"),
+        ("workers = 65", "workers"),
         ('allow_other = "perhaps"', "allow_other"),
         ("not toml at all", "cannot read"),
     ],
@@ -63,3 +68,16 @@ def test_the_secret_comes_from_the_environment_a_file_or_the_owner(tmp_path: Pat
     assert secret_of({"NAS_LEASE": "direct", "NAS_LEASE_FILE": "/nowhere"}, settings) == "direct"
     with pytest.raises(Misconfigured):
         secret_of({"NAS_TOKEN_FILE": str(tmp_path / "missing")}, settings)
+
+
+@pytest.mark.parametrize("cover", ['tls_certificate = "c.pem"\ntls_key = "k.pem"', 'proxies = "10.0.0.1, 10.0.0.2"'])
+def test_a_public_address_needs_tls_or_a_declared_proxy(tmp_path: Path, cover: str) -> None:
+    settings = read_settings(configured(tmp_path, f'listen = "[::]:8420"\n{cover}\n'))
+    assert settings.address == ("::", 8420)
+
+
+def test_names_and_proxies_are_lists(tmp_path: Path) -> None:
+    settings = read_settings(configured(tmp_path, 'names = "NAS.example, files.example,"\nproxies = "10.0.0.1"\nworkers = 3\n'))
+    assert settings.host_names == {"nas.example", "files.example"}
+    assert settings.proxy_addresses == {"10.0.0.1"}
+    assert settings.workers == 3

@@ -122,7 +122,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Counter, 
     (home / "run").mkdir()
     (home / "owner.token").write_text(OWNER + "\n")
     counter = Counter()
-    server = HttpServer(Door(counter, version="0"), host="127.0.0.1", port=0, socket_path=home / "run" / "nasd.sock")
+    server = HttpServer(Door(counter, version="0"), socket_path=home / "run" / "nasd.sock")
     server.start()
     assert server.wait_started(20)
     yield counter, home
