@@ -43,9 +43,9 @@ def canonical_requests(
     `signed` names the signed headers in the order the client does, `payload` is what stands for the body, `without` the name of
     the query parameter that carries the signature itself.
     """
-    names = ";".join(signed).encode("latin-1")
-    tail = b"\n".join((canonical_headers(fields, signed), names, payload.encode("latin-1")))
-    head = method.encode("latin-1")
+    names = ";".join(signed).encode()
+    tail = b"\n".join((canonical_headers(fields, signed), names, payload.encode()))
+    head = method.encode()
     queries = _distinct(sent_query(raw_query, without), encoded_query(raw_query, without)) if raw_query else [b""]
     for path in _distinct(raw_path, quote_from_bytes(unquote_to_bytes(raw_path), safe="/~").encode()):
         for query in queries:
@@ -54,7 +54,7 @@ def canonical_requests(
 
 def canonical_headers(fields: Fields, signed: Sequence[str]) -> bytes:
     """Return the lines of the signed headers, each ended; one that was not sent counts as empty."""
-    wanted: dict[bytes, list[bytes]] = {name.encode("latin-1"): [] for name in signed}
+    wanted: dict[bytes, list[bytes]] = {name.encode(): [] for name in signed}
     for name, value in fields:
         if name in wanted:
             wanted[name].append(b" ".join(value.split()))
@@ -77,18 +77,18 @@ def encoded_query(raw: bytes, without: bytes) -> bytes:
 
 def string_to_sign(timestamp: str, scope: Scope, request: bytes) -> bytes:
     """Return what the signature of a canonical request is made of (`timestamp` as YYYYMMDDTHHMMSSZ)."""
-    return f"{ALGORITHM}\n{timestamp}\n{scope.text}\n{hashlib.sha256(request).hexdigest()}".encode("latin-1")
+    return f"{ALGORITHM}\n{timestamp}\n{scope.text}\n{hashlib.sha256(request).hexdigest()}".encode()
 
 
 def chunk_to_sign(timestamp: str, scope: Scope, previous: str, digest: str) -> bytes:
     """Return what the signature of a chunk is made of: the signature before it, and the SHA-256 of its data."""
-    return f"{ALGORITHM}-PAYLOAD\n{timestamp}\n{scope.text}\n{previous}\n{EMPTY_SHA256}\n{digest}".encode("latin-1")
+    return f"{ALGORITHM}-PAYLOAD\n{timestamp}\n{scope.text}\n{previous}\n{EMPTY_SHA256}\n{digest}".encode()
 
 
 def trailer_to_sign(timestamp: str, scope: Scope, previous: str, trailers: Sequence[tuple[bytes, bytes]]) -> bytes:
     """Return what the signature of the trailers is made of: the signature of the last chunk, and the trailers in their order."""
     lines = b"".join(b"%b:%b\n" % (name, value) for name, value in trailers)
-    return f"{ALGORITHM}-TRAILER\n{timestamp}\n{scope.text}\n{previous}\n{hashlib.sha256(lines).hexdigest()}".encode("latin-1")
+    return f"{ALGORITHM}-TRAILER\n{timestamp}\n{scope.text}\n{previous}\n{hashlib.sha256(lines).hexdigest()}".encode()
 
 
 def _distinct(first: bytes, second: bytes) -> list[bytes]:

@@ -119,14 +119,11 @@ class ChunkedContent:
                 raise _malformed("what follows the last chunk is no trailer")
             if line:
                 found.append((name.strip().lower(), value.strip()))
+        trailers = [field for field in found if field[0] != _TRAILER_SIGNATURE]
         if self._chain and self._trailed:
-            self._verify_trailers(self._chain, found)
-        self.trailers = {name.decode("latin-1"): value.decode("latin-1") for name, value in found}
-
-    def _verify_trailers(self, chain: Chain, found: list[tuple[bytes, bytes]]) -> None:
-        signed = [field for field in found if field[0] != _TRAILER_SIGNATURE]
-        self._claimed = dict(found).get(_TRAILER_SIGNATURE, b"").decode("latin-1")
-        self._verify(chain, trailer_to_sign(chain.timestamp, chain.scope, self._previous, signed))
+            self._claimed = dict(found).get(_TRAILER_SIGNATURE, b"").decode("latin-1")
+            self._verify(self._chain, trailer_to_sign(self._chain.timestamp, self._chain.scope, self._previous, trailers))
+        self.trailers = {name.decode("latin-1"): value.decode("latin-1") for name, value in trailers}
 
 
 class _Buffered:

@@ -127,14 +127,14 @@ def _check_signature(claim: Claim, request: Request, signer: Signer) -> None:
         request.method, request.raw_path, request.query, fields, claim.signed_headers, claim.payload, without=without
     ):
         text = string_to_sign(claim.timestamp, claim.scope, canonical)
-        if hmac.compare_digest(signer.sign(text).encode(), claim.signature.encode("latin-1")):
+        if hmac.compare_digest(signer.sign(text).encode(), claim.signature.encode()):
             return
         told = told if told[0] else (text, canonical)
     raise S3Fault(
         "SignatureDoesNotMatch",
         elements={
             "AWSAccessKeyId": claim.access_key,
-            "StringToSign": told[0].decode("latin-1"),
+            "StringToSign": told[0].decode("utf-8", "replace"),
             "SignatureProvided": claim.signature,
             "CanonicalRequest": told[1].decode("utf-8", "replace"),
         },
