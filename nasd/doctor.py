@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import json
 import os
 import platform
 import shutil
@@ -15,6 +16,7 @@ import apsw
 
 from interfaces.port import Document
 from nasd.config import Settings
+from nasd.processes import Process
 
 TOP_LEVEL = ("nasd", "store", "trust", "interfaces")
 SAFE_SQLITE = (3, 51, 3)
@@ -82,4 +84,13 @@ def _packages(_: Settings) -> Iterator[Document]:
         yield _item(f"package {name}", found == ["agent-nas"], ", ".join(found), "install Agent NAS in a virtual environment of its own")
 
 
-_LOOKS: tuple[Callable[[Settings], Iterator[Document]], ...] = (_python, _sqlite, _programs, _fuse, _folders, _packages)
+def _gateways(settings: Settings) -> Iterator[Document]:
+    """Look at the processes that the daemon, while it runs, keeps for the HTTP family."""
+    for path in sorted((settings.run / "gateways").glob("*.json")):
+        process = Process(**json.loads(path.read_text(encoding="utf-8")))
+        alive = process.is_alive()
+        detail = f"process {process.pid} {'serves' if alive else 'is gone'}"
+        yield _item(f"gateway {path.stem}", alive, detail, "the daemon starts it again; see log/gateways.log, or `nas serve`")
+
+
+_LOOKS: tuple[Callable[[Settings], Iterator[Document]], ...] = (_python, _sqlite, _programs, _fuse, _folders, _packages, _gateways)

@@ -9,12 +9,12 @@ from nasd.cli.session import Session, verb
 
 @verb
 @click.option("--background", is_flag=True, help="Return once the daemon answers; it stays.")
-@click.option("--listen", metavar="HOST:PORT", help="The loopback address of the API; port 0 takes a free one.")
+@click.option("--listen", metavar="HOST:PORT", help="Where the doors are; port 0 takes a free one.")
 def command(session: Session, background: bool, listen: str | None) -> None:
     """Run the daemon.
 
-    It serves the HTTP API on loopback and on a Unix socket, keeps mounts alive and does the jobs. One daemon for each data
-    directory. SIGTERM or `nas stop` drains it.
+    It serves the HTTP API, WebDAV, git, S3 and MCP on one port of the loopback, keeps mounts alive and does the jobs. One daemon
+    for each data directory. SIGTERM or `nas stop` drains it. Beyond the loopback it serves with TLS, or behind a declared proxy.
     """
     from nasd.daemon import serve
 
