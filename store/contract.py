@@ -16,6 +16,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -42,6 +43,15 @@ from store.model import (
 
 Progress = Callable[[str, int, int], None]
 """Called with a stage, how much of it is done, and how much there is (0 when unknown)."""
+
+Condition = Callable[[Attributes | None], None]
+"""Looks at what a name stands for (None: nothing) in the moment of a change; what it raises stops the change and leaves nothing behind.
+
+It is called where nobody else can change the layer, so it calls nothing of the store."""
+
+Attach = Callable[[bytes], Mapping[bytes, bytes | None]]
+"""Given the `Attributes.content` that a file will have, returns the ``user.*`` attributes to set on it (None: removes one that the file
+it replaces, or is a copy of, had)."""
 
 
 READING = Access()
@@ -98,6 +108,14 @@ class Handle(Protocol):
         """Return a descriptor that reads this file now, owned by the handle (needs `Capability.DESCRIPTORS`)."""
 
 
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """Bytes on stable storage that no name stands for; `id` cannot be guessed and finds them in any process."""
+
+    id: str
+    size: int
+
+
 class Tree(Protocol):
     """A directory tree, read-only: a commit, or the reading half of a working layer.
 
@@ -134,12 +152,32 @@ class Working(Tree, Protocol):
     def create(self, parent: NodeId, name: bytes, mode: int, kind: EntryKind = EntryKind.FILE) -> Attributes:
         """Make an empty file, pipe or socket. Raises `Exists`, `InvalidName`, `NoSpace`."""
 
-    def place(self, parent: NodeId, name: bytes, mode: int, content: Content) -> Attributes:
+    def place(
+        self, parent: NodeId, name: bytes, mode: int, content: Content, *, condition: Condition | None = None, attach: Attach | None = None
+    ) -> Attributes:
         """Make `name` stand for a file with all of `content`, at once, replacing a file or symlink there as a rename over it would.
 
         Durable when it returns; a crash leaves the former file or the whole new one, and no other name. The file that was
-        there passes on its mode and attributes; `mode` counts where there was none. Raises `IsADirectory`, `InvalidName`, `NoSpace`.
+        there passes on its mode and attributes; `mode` counts where there was none. `attach` is called when the content is complete,
+        then `condition`. Raises `IsADirectory`, `InvalidName`, `NoSpace`, and what both raise.
         """
+
+    def copy(
+        self, node: NodeId, parent: NodeId, name: bytes, *, condition: Condition | None = None, attach: Attach | None = None
+    ) -> Attributes:
+        """Do as `place` with the content, the attributes and (where there was no file) the mode of another file.
+
+        The copy is the file as it was at one moment. Raises `IsADirectory`, `NotPermitted` for what is no file.
+        """
+
+    def stage(self, content: Content) -> Staged:
+        """Keep bytes under no name, on stable storage, until `unstage`, the end of the branch, or a week is over. Raises `NoSpace`."""
+
+    def staged(self, id: str) -> Handle:
+        """Open staged bytes for reading. Raises `NotFound`."""
+
+    def unstage(self, id: str) -> None:
+        """Let staged bytes go; open handles stay good. Repeats do nothing."""
 
     def mkdir(self, parent: NodeId, name: bytes, mode: int) -> Attributes:
         """Make an empty directory; commits keep it even while empty. Raises `Exists`, `InvalidName`."""
@@ -150,8 +188,8 @@ class Working(Tree, Protocol):
     def link(self, node: NodeId, parent: NodeId, name: bytes) -> Attributes:
         """Give a file another name; commits store the content once under both. Raises `Exists`, `NotPermitted` for directories."""
 
-    def unlink(self, parent: NodeId, name: bytes) -> None:
-        """Remove a name of anything but a directory. Open handles stay good."""
+    def unlink(self, parent: NodeId, name: bytes, *, condition: Condition | None = None) -> None:
+        """Remove a name of anything but a directory; what `condition` raises leaves it. Open handles stay good."""
 
     def rmdir(self, parent: NodeId, name: bytes) -> None:
         """Remove an empty directory. Raises `NotEmpty`."""

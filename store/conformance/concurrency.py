@@ -7,6 +7,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import multiprocessing
 import threading
 from collections.abc import Callable, Iterator
@@ -28,8 +30,8 @@ from store.conformance.bench import (
     see_files,
 )
 from store.contract import Engine, Working
-from store.errors import Exists, Moved
-from store.model import ROOT, Capability, CommitId
+from store.errors import Exists, Moved, Stale
+from store.model import ROOT, Attributes, Capability, CommitId, NodeId
 
 _THREADS = 4
 _ROUNDS = 12
@@ -87,6 +89,47 @@ def one_name_is_made_once(bench: Bench) -> None:
         file = [partial(attempt, "file", partial(working.create, ROOT, b"f%d" % number, 0o644))] * _THREADS
         _at_once([*branch, *file])
     same((won.count("branch"), won.count("file")), (_ROUNDS, _ROUNDS), "how many won")
+
+
+def conditions_lose_no_update(bench: Bench) -> None:
+    """Of many who replace one file under the condition that it is as they saw it, each one's change is there in the end."""
+    working = bench.start()
+    put_file(working, b"sum", b"0")
+
+    def add() -> None:
+        mine = bench.engine.working("main")
+        done = 0
+        while done < _ROUNDS:
+            seen = find(mine, b"sum")
+            total = int(_read_node(mine, seen.node) or b"0")
+            with contextlib.suppress(_Changed, Stale):
+                mine.place(ROOT, b"sum", 0o644, io.BytesIO(b"%d" % (total + 1)), condition=partial(_expect, seen.content))
+                done += 1
+        mine.close()
+
+    _at_once([add] * _THREADS)
+    same(read_file(working, b"sum"), b"%d" % (_THREADS * _ROUNDS), "the sum")
+
+
+class _Changed(Exception):
+    """What a condition raises when the file is another one than was seen."""
+
+
+def _expect(content: bytes, found: Attributes | None) -> None:
+    if found is None or found.content != content:
+        raise _Changed
+
+
+def _read_node(working: Working, node: NodeId) -> bytes:
+    """Return a small content, nothing when the file was replaced meanwhile."""
+    try:
+        handle = working.open(node)
+    except Stale:
+        return b""
+    try:
+        return handle.read(0, 100)
+    finally:
+        handle.close()
 
 
 def merges_into_one_branch_all_arrive(bench: Bench) -> None:
@@ -241,6 +284,7 @@ def _steps_of(working: Working, number: int) -> Iterator[int]:
 CHECKS: tuple[Check, ...] = (
     branches_do_not_disturb_each_other,
     one_name_is_made_once,
+    conditions_lose_no_update,
     merges_into_one_branch_all_arrive,
     a_reader_never_sees_half_a_commit,
     a_commit_holds_what_was_written_before_it,

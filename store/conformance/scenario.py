@@ -11,7 +11,7 @@ import io
 from collections.abc import Callable, Iterator
 
 from store.conformance.bench import APPENDING, REPLACING, WRITING, Seen, find, make_note, move, see_change, see_tree
-from store.contract import Engine, Tree, Working
+from store.contract import Engine, Joined, Tree, Working
 from store.model import ROOT, AttributeChange, Capability, CommitId, EntryKind, NodeId
 
 _START = 1_700_000_000
@@ -118,6 +118,19 @@ def _change_files(engine: Engine, agent: Working) -> Iterator[str]:
     yield "unlink"
     agent.place(ROOT, b"placed", 0o644, io.BytesIO(_LARGE))
     yield "place"
+    agent.copy(find(agent, b"placed").node, find(agent, b"moved").node, b"copy")
+    yield "copy what was written"
+    agent.copy(find(agent, b"top").node, ROOT, b"placed")
+    yield "copy what is committed over a file"
+    parts = [agent.stage(io.BytesIO(part)).id for part in (_LARGE, b"end")]
+    yield "stage"
+    handles = [agent.staged(part) for part in parts]
+    agent.place(ROOT, b"joined", 0o644, Joined(handles))
+    yield "place what was staged"
+    for part, staged in zip(parts, handles, strict=True):
+        staged.close()
+        agent.unstage(part)
+    yield "unstage"
     if Capability.HARD_LINKS in engine.capabilities:
         agent.link(find(agent, b"placed").node, find(agent, b"moved").node, b"twice")
         yield "link"

@@ -16,7 +16,7 @@ from store.conformance.crash import Cut, check_after, expect_states
 from store.conformance.machine import build_machine
 from store.conformance.scenario import play
 from store.conformance.side_by_side import SideBySide
-from store.engines.reference import nodes, working
+from store.engines.reference import nodes, rules, working
 from store.engines.reference.engine import ReferenceEngine
 from store.engines.reference.handles import MemoryHandle
 from store.engines.reference.layer import Layer
@@ -35,7 +35,7 @@ def every_name_can_be_committed(patch: pytest.MonkeyPatch) -> None:
 
 
 def every_name_is_valid(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(working, "explain_name", lambda name: None)
+    patch.setattr(rules, "explain_name", lambda name: None)
 
 
 def no_twins(patch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,15 @@
 from __future__ import annotations
 
 from store.conformance.bench import Check
-from store.conformance.promises import branches, commits, contents, histories, layers, merges
+from store.conformance.promises import branches, commits, contents, histories, layers, merges, placing
 
-CHECKS: tuple[Check, ...] = (*branches.CHECKS, *commits.CHECKS, *layers.CHECKS, *contents.CHECKS, *histories.CHECKS, *merges.CHECKS)
+CHECKS: tuple[Check, ...] = (
+    *branches.CHECKS,
+    *commits.CHECKS,
+    *layers.CHECKS,
+    *contents.CHECKS,
+    *placing.CHECKS,
+    *histories.CHECKS,
+    *merges.CHECKS,
+)
 """Every promise, in the order in which a person would try them."""

@@ -22,6 +22,12 @@ _BELOW = "SELECT id, name, head, base, created, protected FROM branch WHERE name
 _INSERT = "INSERT INTO branch (name, head, base, tree, created, protected, inherited_ns) VALUES (?, ?, ?, ?, ?, ?, ?)"
 _DIRTY = "SELECT name, version FROM branch WHERE dirty ORDER BY name"
 _IS_DIRTY = "SELECT 1 FROM branch WHERE id = ? AND dirty"
+_FORGET = (
+    "DELETE FROM name WHERE branch = ?",
+    "DELETE FROM node WHERE branch = ?",
+    "DELETE FROM staged WHERE branch = ?",
+    "DELETE FROM branch WHERE id = ?",
+)
 _NANOSECONDS = 1_000_000_000
 
 
@@ -77,7 +83,7 @@ class Branches:
             branch = BranchRow(*row)
             if branch.head != expected:
                 raise Moved(name, f"the branch is at {branch.head.hex()}")
-            for statement in ("DELETE FROM name WHERE branch = ?", "DELETE FROM node WHERE branch = ?", "DELETE FROM branch WHERE id = ?"):
+            for statement in _FORGET:
                 connection.execute(statement, (branch.id,))
         self._database.flush()
         return branch.id

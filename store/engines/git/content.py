@@ -14,13 +14,14 @@ import itertools
 import os
 import secrets
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from store.contract import Content
+from store.contract import Content, Handle, Joined
 from store.engines.git.packs import Sync, sync_folder
 from store.engines.git.steps import step
+from store.engines.git.syncs import Syncs
 from store.engines.git.vault import Vault
 from store.errors import NoSpace, NotFound, StoreError, TooLarge
 
@@ -92,6 +93,7 @@ class UpperFiles:
         """Keep the files in `folder`, which is made when it is missing."""
         self._folder = folder
         self._sync = sync
+        self._syncs = Syncs()
         self._rooted = False
         folder.mkdir(parents=True, exist_ok=True)
 
@@ -111,16 +113,25 @@ class UpperFiles:
         """Make a file of all of a content and return its number once it is on stable storage. Raises `NoSpace`."""
         number, descriptor = self.create()
         try:
-            while piece := content.read(_PIECE):
-                with disk_errors(number):
-                    _write_all(descriptor, piece)
-            self.sync_files([number])
+            if isinstance(content, Joined):
+                _join(content.handles, descriptor)
+            else:
+                self._write(descriptor, content)
+            with disk_errors(number):
+                step("upper: sync")
+                self._sync(descriptor)
+            self.sync()
         except BaseException:
             self.remove(number)
             raise
         finally:
             os.close(descriptor)
         return number
+
+    def _write(self, descriptor: int, content: Content) -> None:
+        while piece := content.read(_PIECE):
+            with disk_errors(descriptor):
+                _write_all(descriptor, piece)
 
     def open(self, number: int, flags: int = os.O_RDWR) -> int:
         """Return a new descriptor of a file. Raises `FileNotFoundError` when another process removed it meanwhile."""
@@ -150,6 +161,9 @@ class UpperFiles:
 
     def sync(self) -> None:
         """Return once the names of all files are on stable storage."""
+        self._syncs.wait(self._sync_names)
+
+    def _sync_names(self) -> None:
         step("upper: sync folder")
         with disk_errors(self._folder.name):
             if not self._rooted:
@@ -202,6 +216,17 @@ def copy_content(source: int, target: int, size: int) -> None:
         os.ftruncate(target, size)
 
 
+def _join(handles: Sequence[Handle], target: int) -> None:
+    """Make `target`, which is empty, hold the contents of files one after the other."""
+    end = 0
+    with disk_errors("join"):
+        for handle in handles:
+            source = handle.fileno()
+            size = os.fstat(source).st_size
+            _copy_range(source, target, 0, size, end)
+            end += size
+
+
 def _seek(descriptor: int, position: int, whence: int) -> int:
     """Return where data or a hole begins from `position` on; beyond every size when there is none."""
     try:
@@ -212,17 +237,18 @@ def _seek(descriptor: int, position: int, whence: int) -> int:
         return 1 << 62
 
 
-def _copy_range(source: int, target: int, start: int, end: int) -> None:
+def _copy_range(source: int, target: int, start: int, end: int, shift: int = 0) -> None:
+    """Copy a range of `source` to where it is in `target`, or `shift` bytes further."""
     while start < end:
         try:
-            done = os.copy_file_range(source, target, min(end - start, _COPY), start, start)
+            done = os.copy_file_range(source, target, min(end - start, _COPY), start, start + shift)
         except OSError as failure:
             if failure.errno not in _NO_COPY_RANGE:
                 raise
             done = 0
         if done == 0:
             data = os.pread(source, min(end - start, _COPY), start)
-            _write_all(target, data, start)
+            _write_all(target, data, start + shift)
             done = len(data)
         if done == 0:
             return

@@ -16,7 +16,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -27,6 +27,7 @@ import apsw
 from store.engines.git.checkpoints import BACKSTOP_PAGES, PAGES, Checkpoints
 from store.engines.git.packs import Sync, sync_folder
 from store.engines.git.steps import step
+from store.engines.git.syncs import Syncs
 from store.engines.git.walindex import WalIndex, count_frames
 from store.errors import NoSpace, StoreError
 
@@ -146,7 +147,7 @@ class Database:
             _prepare_schema(connection)
         self._reader.execute("SELECT 1 FROM branch").fetchall()
         self._wal = os.open(f"{path}-wal", os.O_RDONLY | os.O_CLOEXEC)
-        self._syncs = _Syncs()
+        self._syncs = Syncs()
         sync_folder(path.parent, sync)
 
     def transaction(self) -> Transaction:
@@ -246,25 +247,6 @@ class Transaction:
             raise NoSpace("the store", _FULL) from full
         if isinstance(failure, apsw.FullError):
             raise NoSpace("the store", _FULL) from failure
-
-
-class _Syncs:
-    """Lets many waiting threads share one sync: each needs one that began after it asked."""
-
-    def __init__(self) -> None:
-        self._turn = threading.Lock()
-        self._begun = 0
-        self._ended = 0
-
-    def wait(self, sync: Callable[[], None]) -> None:
-        """Return once a `sync` that began after this call has ended, done here or by another thread."""
-        wanted = self._begun + 1
-        with self._turn:
-            if self._ended >= wanted:
-                return
-            self._begun += 1
-            sync()
-            self._ended = self._begun
 
 
 def _connect(path: Path) -> apsw.Connection:

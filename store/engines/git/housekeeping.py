@@ -2,6 +2,7 @@
 
 1. A file goes only when no process can want it by its name: what is open stays readable, what is cached is made again.
 2. A process makes an upper file before its row, and a draft before its name; so both go only after `GRACE` seconds untouched.
+   What was staged and neither used nor let go is forgotten after `KEPT` seconds.
 3. Nothing here is needed for correctness: a death anywhere leaves more to remove.
 """
 
@@ -17,6 +18,11 @@ from store.engines.git.database import Database
 
 GRACE = 600
 """Seconds that a file without an owner is left alone."""
+
+KEPT = 7 * 24 * 3600
+"""Seconds that staged bytes are kept."""
+
+_KNOWN = "SELECT upper FROM node WHERE branch = ?1 AND upper IS NOT NULL UNION ALL SELECT upper FROM staged WHERE branch = ?1"
 
 
 class Swept(NamedTuple):
@@ -48,8 +54,11 @@ def evict_contents(folder: Path, limit: int, now: float) -> Swept:
 
 
 def sweep_upper_files(folder: Path, database: Database, now: float) -> Swept:
-    """Remove upper files that no node of their branch names, and the folders of branches that are gone."""
+    """Remove upper files that nothing of their branch names, and the folders of branches that are gone."""
     swept = NOTHING
+    if database.select_one("SELECT 1 FROM staged WHERE created < ?", (int(now) - KEPT,)):
+        with database.transaction() as connection:
+            connection.execute("DELETE FROM staged WHERE created < ?", (int(now) - KEPT,))
     for entry in _entries(folder):
         if entry.name.isdigit():
             swept = swept.plus(_sweep_branch(Path(entry.path), int(entry.name), database, now - GRACE))
@@ -63,7 +72,7 @@ def measure_folder(folder: Path) -> int:
 
 def _sweep_branch(folder: Path, branch: int, database: Database, before: float) -> Swept:
     files = [_measure(entry) for entry in _entries(folder)]
-    known = {str(row[0]) for row in database.select("SELECT upper FROM node WHERE branch = ? AND upper IS NOT NULL", (branch,))}
+    known = {str(row[0]) for row in database.select(_KNOWN, (branch,))}
     alive = database.select_one("SELECT 1 FROM branch WHERE id = ?", (branch,)) is not None
     kept = known | {"fence"} if alive else set()
     swept = _remove(file for file in files if file.used < before and Path(file.path).name not in kept)

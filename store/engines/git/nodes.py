@@ -11,9 +11,7 @@
 
 from __future__ import annotations
 
-import struct
 from binascii import hexlify
-from collections.abc import Mapping
 from hashlib import blake2b
 from typing import NamedTuple, Protocol
 
@@ -122,8 +120,6 @@ PUT_NODE = (
 )
 """Writes a row: the branch, the fields of `NodeRow`, the version of the last visible change and of the last change."""
 
-_LENGTHS = struct.Struct(">HI")
-
 
 def stable_id(parent: NodeId, name: bytes, salt: int = 0) -> NodeId:
     """Return the identity of a node nobody touched; `salt` gives another when that one is taken."""
@@ -175,19 +171,3 @@ def identify_content(row: NodeRow, found: Written) -> bytes:
 def stamp_content(row: NodeRow, content: bytes, found: Written) -> NodeRow:
     """Return the row with the identity of its content kept, as long as the upper file stays as it was found."""
     return row._replace(content=content, stamped_ns=found.st_ctime_ns)
-
-
-def encode_xattrs(xattrs: Mapping[bytes, bytes]) -> bytes | None:
-    """Return extended attributes as one value for the row; None when there are none."""
-    return b"".join(_LENGTHS.pack(len(name), len(value)) + name + value for name, value in sorted(xattrs.items())) or None
-
-
-def decode_xattrs(data: bytes | None) -> dict[bytes, bytes]:
-    """Return what `encode_xattrs` was given."""
-    xattrs, position, data = {}, 0, data or b""
-    while position < len(data):
-        name_length, value_length = _LENGTHS.unpack_from(data, position)
-        start = position + _LENGTHS.size
-        position = start + name_length + value_length
-        xattrs[data[start : start + name_length]] = data[start + name_length : position]
-    return xattrs

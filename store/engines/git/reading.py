@@ -14,9 +14,10 @@ from typing import Protocol
 from store.contract import READING
 from store.engines.git.content import ContentCache
 from store.engines.git.files import CommittedHandle
-from store.engines.git.nodes import NodeRow, decode_xattrs, describe_node
+from store.engines.git.nodes import NodeRow, describe_node
 from store.engines.git.rows import Rows
 from store.engines.git.vault import Vault
+from store.engines.git.xattrs import decode_xattrs
 from store.errors import IsADirectory, NotADirectory, NotFound, NotPermitted, ReadOnly
 from store.model import Access, Attributes, NodeId
 

@@ -13,16 +13,17 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import Any
 
-from store.contract import READING, Content
+from store.contract import READING, Attach, Condition, Content, Staged
 from store.engines.git.edits import Edit
-from store.engines.git.files import FileHandle
+from store.engines.git.files import CommittedHandle, FileHandle
 from store.engines.git.layer import Layer
-from store.engines.git.nodes import DIRTY, PARKED, NodeRow, decode_xattrs, encode_xattrs, fresh_row
+from store.engines.git.nodes import DIRTY, PARKED, NodeRow, fresh_row
+from store.engines.git.placing import Placing, check_name, find_file, remove_name
 from store.engines.git.reading import TreeReading, as_directory, as_file
+from store.engines.git.xattrs import check_xattr, decode_xattrs, encode_xattrs
 from store.errors import (
     Exists,
     IntoItself,
-    InvalidName,
     IsADirectory,
     NotADirectory,
     NotEmpty,
@@ -31,13 +32,11 @@ from store.errors import (
     TooLarge,
 )
 from store.model import ROOT, Access, AttributeChange, Attributes, Change, EntryKind, NodeId, Space, Touched, Version
-from store.names import explain_name
 
 Compare = Callable[[Layer], Sequence[Change]]
 """Returns what a commit of the layer would change."""
 
 _LONGEST_TARGET = 4095
-_LONGEST_XATTR = 64 << 10
 _TOUCHED_NAMES = "SELECT parent, name, node FROM name WHERE branch = ? AND rev > ? AND ver > ?"
 _TOUCHED_NODES = "SELECT id FROM node WHERE branch = ? AND rev > ? AND ver > ? AND kind > 0"
 
@@ -49,6 +48,7 @@ class GitWorking(TreeReading):
         """Take over one use of the layer, which `release` gives back."""
         super().__init__(layer, layer.around.vault)
         self._layer = layer
+        self._placing = Placing(layer)
         self._compare = compare
         self._closing = ExitStack()
         self._closing.callback(release, layer)
@@ -80,17 +80,29 @@ class GitWorking(TreeReading):
             self._layer.uppers.remove(number)
             raise
 
-    def place(self, parent: NodeId, name: bytes, mode: int, content: Content) -> Attributes:
+    def place(
+        self, parent: NodeId, name: bytes, mode: int, content: Content, *, condition: Condition | None = None, attach: Attach | None = None
+    ) -> Attributes:
         """Make `name` stand for a file with all of `content`, at once and durably. Raises `IsADirectory`, `InvalidName`, `NoSpace`."""
-        _check_name(name)
-        number = self._layer.uppers.receive(content)
-        try:
-            node = self._stand(parent, name, mode, number)
-        except BaseException:
-            self._layer.uppers.remove(number)
-            raise
-        self._layer.around.database.flush()
-        return self.attributes(node)
+        return self._placing.place(parent, name, mode, content, condition, attach)
+
+    def copy(
+        self, node: NodeId, parent: NodeId, name: bytes, *, condition: Condition | None = None, attach: Attach | None = None
+    ) -> Attributes:
+        """Make `name` stand for a copy of a file, at once and durably. Raises as `place`, and `NotPermitted` for what is no file."""
+        return self._placing.copy(node, parent, name, condition, attach)
+
+    def stage(self, content: Content) -> Staged:
+        """Keep bytes under no name, on stable storage. Raises `NoSpace`."""
+        return self._placing.stage(content)
+
+    def staged(self, id: str) -> CommittedHandle:
+        """Open staged bytes for reading. Raises `NotFound`."""
+        return self._placing.staged(id)
+
+    def unstage(self, id: str) -> None:
+        """Let staged bytes go. Repeats do nothing."""
+        self._placing.unstage(id)
 
     def mkdir(self, parent: NodeId, name: bytes, mode: int) -> Attributes:
         """Make an empty directory. Raises `Exists`, `InvalidName`."""
@@ -115,13 +127,14 @@ class GitWorking(TreeReading):
             edit.attach(parent, name, node)
         return self.attributes(node)
 
-    def unlink(self, parent: NodeId, name: bytes) -> None:
+    def unlink(self, parent: NodeId, name: bytes, *, condition: Condition | None = None) -> None:
         """Remove a name of anything but a directory."""
-        with self._layer.editing() as edit:
-            row = _find_child(edit, parent, name)
-            if row.is_directory:
-                raise IsADirectory(name, "a directory")
-            _remove(edit, parent, name, row)
+        fence = self._layer.fence.shared() if condition is None else self._layer.fence.alone()
+        with fence, self._layer.changing() as edit:
+            row = find_file(self._layer, edit, parent, name, condition)
+            if row is None:
+                raise NotFound(name, "no such name")
+            remove_name(edit, parent, name, row)
 
     def rmdir(self, parent: NodeId, name: bytes) -> None:
         """Remove an empty directory. Raises `NotEmpty`."""
@@ -129,7 +142,7 @@ class GitWorking(TreeReading):
             row = as_directory(_find_child(edit, parent, name))
             if self._layer.rows.has_children(row):
                 raise NotEmpty(name, "the directory is not empty")
-            _remove(edit, parent, name, row)
+            remove_name(edit, parent, name, row)
 
     def rename(
         self, parent: NodeId, name: bytes, target: NodeId, target_name: bytes, *, replace: bool = True, exchange: bool = False
@@ -138,7 +151,7 @@ class GitWorking(TreeReading):
         with self._layer.editing() as edit:
             as_directory(edit.find(parent))
             destination = as_directory(edit.find(target))
-            _check_name(target_name)
+            check_name(target_name)
             moving = _find_child(edit, parent, name)
             standing = edit.child(destination, target_name)
             if exchange and standing is None:
@@ -153,7 +166,7 @@ class GitWorking(TreeReading):
                 return
             if standing is not None:
                 self._check_replacing(moving, standing, target_name, replace)
-                _remove(edit, target, target_name, standing)
+                remove_name(edit, target, target_name, standing)
             edit.move((parent, name), (target, target_name), moving.id)
 
     def set_attributes(self, node: NodeId, change: AttributeChange) -> Attributes:
@@ -173,10 +186,7 @@ class GitWorking(TreeReading):
 
     def set_xattr(self, node: NodeId, name: bytes, value: bytes | None) -> None:
         """Set or (None) remove one ``user.*`` attribute. Raises `NotFound`, `NotPermitted`, `TooLarge`."""
-        if not name.startswith(b"user.") or len(name) > 255:
-            raise NotPermitted(name, "only user attributes can be set")
-        if value is not None and len(value) > _LONGEST_XATTR:
-            raise TooLarge(name, f"an attribute has at most {_LONGEST_XATTR} bytes")
+        check_xattr(name, value)
         with self._layer.reading():
             row = self._layer.find(node)
         if not (row.is_file or row.is_directory):
@@ -220,22 +230,6 @@ class GitWorking(TreeReading):
     def close(self) -> None:
         """Release the layer. Repeats do nothing."""
         self._closing.close()
-
-    def _stand(self, parent: NodeId, name: bytes, mode: int, number: int) -> NodeId:
-        """Make `name` stand for a file whose content is an upper file, instead of the file or symlink that is there."""
-        layer = self._layer
-        with layer.editing() as edit:
-            standing = edit.child(as_directory(edit.find(parent)), name)
-            row = fresh_row(layer.fresh_id(), EntryKind.FILE, mode, edit.now)._replace(upper=number, size=layer.uppers.stat(number).st_size)
-            if standing is not None:
-                if standing.is_directory:
-                    raise IsADirectory(name, "a directory is there")
-                if standing.is_file:
-                    row = row._replace(mode=standing.mode, uid=standing.uid, gid=standing.gid, xattrs=standing.xattrs)
-                _remove(edit, parent, name, standing)
-            edit.put(row)
-            edit.attach(parent, name, row.id)
-        return row.id
 
     def _make(
         self, parent: NodeId, name: bytes, kind: EntryKind, mode: int, *, upper: int | None = None, target: bytes | None = None
@@ -295,14 +289,8 @@ class GitWorking(TreeReading):
             raise NotEmpty(name, "the directory there is not empty")
 
 
-def _check_name(name: bytes) -> None:
-    why = explain_name(name)
-    if why is not None:
-        raise InvalidName(name, why)
-
-
 def _check_free(edit: Edit, directory: NodeRow, name: bytes) -> None:
-    _check_name(name)
+    check_name(name)
     if edit.child(directory, name) is not None:
         raise Exists(name, "the name is taken")
 
@@ -312,12 +300,6 @@ def _find_child(edit: Edit, parent: NodeId, name: bytes) -> NodeRow:
     if row is None:
         raise NotFound(name, "no such name")
     return row
-
-
-def _remove(edit: Edit, parent: NodeId, name: bytes, row: NodeRow) -> None:
-    edit.touch(row.id)
-    edit.detach(parent, name, row.id)
-    edit.release(row.id)
 
 
 def _with_xattr(row: NodeRow, xattr: tuple[bytes, bytes | None] | None) -> NodeRow:

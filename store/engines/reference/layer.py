@@ -28,6 +28,7 @@ class Layer:
         self.head = head
         self.version = Version(1)
         self.gone = False
+        self.staged: dict[str, bytes] = {}
         self._changes: list[tuple[Version, Touched]] = []
 
     def touch(self, *touched: Touched) -> None:

@@ -39,9 +39,14 @@ class Node:
     def attributes(self) -> Attributes:
         """Return what `stat` tells."""
         links = 1 if self.kind is EntryKind.DIRECTORY else len(self.places)
-        content = sha256(self.data).hexdigest().encode() if self.kind is EntryKind.FILE else b""
+        content = identify(self.data) if self.kind is EntryKind.FILE else b""
         times = (self.mtime_ns, self.ctime_ns, self.atime_ns)
         return Attributes(self.id, self.kind, self.mode, len(self.data), links, *times, self.uid, self.gid, content)
+
+
+def identify(data: bytes | bytearray) -> bytes:
+    """Return what identifies a content."""
+    return sha256(data).hexdigest().encode()
 
 
 class Link(NamedTuple):
@@ -133,6 +138,13 @@ class Nodes:
         if link is None:
             raise NotFound(name)
         return link
+
+    def find(self, directory: Node, name: bytes) -> Node | None:
+        """Return what a name stands for, or None. Raises `IsADirectory`."""
+        link = directory.links.get(name)
+        if link is not None and link.node.kind is EntryKind.DIRECTORY:
+            raise IsADirectory(name)
+        return None if link is None else link.node
 
     def list(self, node: NodeId) -> Sequence[tuple[bytes, Attributes]]:
         """Return a directory's names and attributes in order."""

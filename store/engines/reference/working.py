@@ -6,19 +6,20 @@
 
 from __future__ import annotations
 
+import secrets
 import sys
 from _thread import RLock
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
-from store.contract import READING, Content
+from store.contract import READING, Attach, Condition, Content, Staged
 from store.engines.reference.handles import MAX_FILE, MemoryHandle
 from store.engines.reference.layer import Layer
-from store.engines.reference.nodes import Node, Nodes
+from store.engines.reference.nodes import Node, Nodes, identify
+from store.engines.reference.rules import attach_xattrs, check_name, check_replaceable, check_xattr
 from store.errors import (
     Exists,
     IntoItself,
-    InvalidName,
-    IsADirectory,
     NotADirectory,
     NotEmpty,
     NotFound,
@@ -27,10 +28,8 @@ from store.errors import (
     TooLarge,
 )
 from store.model import Access, AttributeChange, Attributes, Change, EntryKind, NodeId, Space, Touched, Version
-from store.names import explain_name
 
 MAX_TARGET = 4_095
-MAX_XATTR = 65_536
 _PIECE = 1 << 20
 
 
@@ -82,6 +81,14 @@ class FrozenTree:
             return dict(self._nodes.node(node).xattrs)
 
 
+class _Made(NamedTuple):
+    """A file about to get a name; without `xattrs` it takes those of the file that is there."""
+
+    mode: int
+    data: bytes
+    xattrs: dict[bytes, bytes] | None = None
+
+
 def _ignore(node: Node) -> None:
     """Do nothing: a commit's nodes neither change nor go."""
 
@@ -112,30 +119,67 @@ class MemoryWorking(FrozenTree):
         """Make an empty directory."""
         return self._add(parent, name, EntryKind.DIRECTORY, mode, b"")
 
-    def place(self, parent: NodeId, name: bytes, mode: int, content: Content) -> Attributes:
+    def place(
+        self, parent: NodeId, name: bytes, mode: int, content: Content, *, condition: Condition | None = None, attach: Attach | None = None
+    ) -> Attributes:
         """Make a name stand for a whole file at once."""
         data = b"".join(iter(lambda: content.read(_PIECE), b""))
         with self._lock:
-            self._check_alive()
-            directory = self._nodes.directory(parent)
-            _check_name(name)
-            if name in directory.links and directory.links[name].node.kind is EntryKind.DIRECTORY:
-                raise IsADirectory(name)
-            node = self._nodes.make(EntryKind.FILE, mode, self._clock())
-            node.data[:] = data
-            if name in directory.links:
-                self._replace(directory, name, node)
-            self._nodes.attach(directory, name, node, None)
-            self._stamp(directory)
-            self._layer.touch(Touched(parent, name, node.id))
-            return node.attributes()
+            return self._put(parent, name, _Made(mode, data), condition, attach)
 
-    def _replace(self, directory: Node, name: bytes, node: Node) -> None:
-        """Take away what stands at a name; a file passes on its mode, owner and extended attributes."""
-        former = self._nodes.detach(directory, name).node
-        if former.kind is EntryKind.FILE:
+    def copy(
+        self, node: NodeId, parent: NodeId, name: bytes, *, condition: Condition | None = None, attach: Attach | None = None
+    ) -> Attributes:
+        """Make a name stand for a copy of a file at once."""
+        with self._lock:
+            source = self._nodes.file(node)
+            return self._put(parent, name, _Made(source.mode, bytes(source.data), source.xattrs), condition, attach)
+
+    def stage(self, content: Content) -> Staged:
+        """Keep bytes under no name."""
+        data = b"".join(iter(lambda: content.read(_PIECE), b""))
+        with self._lock:
+            self._check_alive()
+            id = secrets.token_hex(12)
+            self._layer.staged[id] = data
+            return Staged(id, len(data))
+
+    def staged(self, id: str) -> MemoryHandle:
+        """Open staged bytes for reading."""
+        with self._lock:
+            data = self._layer.staged.get(id)
+            if data is None:
+                raise NotFound(id, "nothing is staged under this id")
+            node = Node(NodeId(0), EntryKind.FILE, 0, 0, 0, 0, bytearray(data))
+            return MemoryHandle(node, READING, self._lock, _ignore, _ignore)
+
+    def unstage(self, id: str) -> None:
+        """Let staged bytes go."""
+        with self._lock:
+            self._layer.staged.pop(id, None)
+
+    def _put(self, parent: NodeId, name: bytes, made: _Made, condition: Condition | None, attach: Attach | None) -> Attributes:
+        """Put a file under a name when the condition agrees."""
+        self._check_alive()
+        directory = self._nodes.directory(parent)
+        check_name(name)
+        former = self._nodes.find(directory, name)
+        attached = attach(identify(made.data)) if attach is not None else {}
+        for key, value in attached.items():
+            check_xattr(key, value)
+        if condition is not None:
+            condition(None if former is None else former.attributes())
+        node = self._nodes.make(EntryKind.FILE, made.mode, self._clock())
+        node.data[:] = made.data
+        if former is not None and former.kind is EntryKind.FILE:
             node.mode, node.uid, node.gid, node.xattrs = former.mode, former.uid, former.gid, dict(former.xattrs)
-        self._nodes.forget(former)
+        if former is not None:
+            self._nodes.forget(self._nodes.detach(directory, name).node)
+        attach_xattrs(node, node.xattrs if made.xattrs is None else made.xattrs, attached)
+        self._nodes.attach(directory, name, node, None)
+        self._stamp(directory)
+        self._layer.touch(Touched(parent, name, node.id))
+        return node.attributes()
 
     def symlink(self, parent: NodeId, name: bytes, target: bytes) -> Attributes:
         """Make a symlink."""
@@ -157,13 +201,15 @@ class MemoryWorking(FrozenTree):
             self._layer.touch(Touched(parent, name, node))
             return found.attributes()
 
-    def unlink(self, parent: NodeId, name: bytes) -> None:
+    def unlink(self, parent: NodeId, name: bytes, *, condition: Condition | None = None) -> None:
         """Remove a name of anything but a directory."""
         with self._lock:
             self._check_alive()
-            node = self._nodes.child(parent, name).node
-            if node.kind is EntryKind.DIRECTORY:
-                raise IsADirectory(name)
+            found = self._nodes.find(self._nodes.directory(parent), name)
+            if condition is not None:
+                condition(None if found is None else found.attributes())
+            if found is None:
+                raise NotFound(name)
             self._drop(parent, name)
 
     def rmdir(self, parent: NodeId, name: bytes) -> None:
@@ -184,7 +230,7 @@ class MemoryWorking(FrozenTree):
         with self._lock:
             self._check_alive()
             here, there = self._nodes.directory(parent), self._nodes.directory(target)
-            _check_name(target_name)
+            check_name(target_name)
             moving = self._nodes.child(parent, name).node
             link = there.links.get(target_name)
             standing = None if link is None else link.node
@@ -195,7 +241,7 @@ class MemoryWorking(FrozenTree):
             if moving is standing:
                 return
             if standing is not None and not exchange:
-                _check_replaceable(moving, standing, target_name, replace=replace)
+                check_replaceable(moving, standing, target_name, replace=replace)
             self._move(here, name, there, target_name, exchange=exchange)
 
     def _move(self, here: Node, name: bytes, there: Node, target_name: bytes, *, exchange: bool) -> None:
@@ -239,12 +285,11 @@ class MemoryWorking(FrozenTree):
         with self._lock:
             self._check_alive()
             found = self._nodes.node(node)
-            if not name.startswith(b"user.") or found.kind not in (EntryKind.FILE, EntryKind.DIRECTORY):
-                raise NotPermitted(name, "only user.* attributes of files and directories can be set")
+            check_xattr(name, value)
+            if found.kind not in (EntryKind.FILE, EntryKind.DIRECTORY):
+                raise NotPermitted(name, "only files and directories have attributes")
             if value is None and name not in found.xattrs:
                 raise NotFound(name)
-            if value is not None and len(value) > MAX_XATTR:
-                raise TooLarge(name, f"an extended attribute has at most {MAX_XATTR} bytes")
             if value is None:
                 del found.xattrs[name]
             else:
@@ -291,7 +336,7 @@ class MemoryWorking(FrozenTree):
         """Return the directory that a fresh name goes into."""
         self._check_alive()
         directory = self._nodes.directory(parent)
-        _check_name(name)
+        check_name(name)
         if name in directory.links:
             raise Exists(name)
         if parent != self._nodes.root.id and not directory.places:
@@ -324,21 +369,3 @@ class MemoryWorking(FrozenTree):
     def _written(self, node: Node) -> None:
         node.mtime_ns = node.ctime_ns = self._clock()
         self._layer.touch_node(node)
-
-
-def _check_name(name: bytes) -> None:
-    why = explain_name(name)
-    if why is not None:
-        raise InvalidName(name, why)
-
-
-def _check_replaceable(moving: Node, standing: Node, name: bytes, *, replace: bool) -> None:
-    """Refuse a rename that cannot replace what stands at the new name."""
-    if not replace:
-        raise Exists(name)
-    if moving.kind is EntryKind.DIRECTORY and standing.kind is not EntryKind.DIRECTORY:
-        raise NotADirectory(name)
-    if moving.kind is not EntryKind.DIRECTORY and standing.kind is EntryKind.DIRECTORY:
-        raise IsADirectory(name)
-    if standing.links:
-        raise NotEmpty(name)

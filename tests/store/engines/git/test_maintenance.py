@@ -14,7 +14,7 @@ import pytest
 from store.engines.git import steps
 from store.engines.git.commands import run_git
 from store.engines.git.database import Database
-from store.engines.git.housekeeping import GRACE, evict_contents, sweep_upper_files
+from store.engines.git.housekeeping import GRACE, KEPT, evict_contents, sweep_upper_files
 from store.engines.git.large import LargeStore, encode_pointer
 from store.engines.git.maintenance import Maintainer, Pace
 from store.engines.git.objects import GitObject, Kind, compose_commit, encode_tree, make_object
@@ -304,6 +304,18 @@ def test_upper_files_without_a_node_go_after_a_while(store: Store) -> None:
     assert sweep_upper_files(store.folder / "up", store.database, time.time() + GRACE + 1).files == 2
     left = sorted(str(path.relative_to(store.folder / "up")) for path in (store.folder / "up").rglob("*"))
     assert left == [str(branch), f"{branch}/77", f"{branch}/fence"]
+
+
+def test_staged_bytes_are_kept_for_a_week(store: Store) -> None:
+    store.commit("main", b"x")
+    branch = store.database.select("SELECT id FROM branch")[0][0]
+    (store.folder / "up" / str(branch)).mkdir(parents=True)
+    (store.folder / "up" / str(branch) / "77").write_bytes(b"x")
+    with store.database.transaction() as rows:
+        rows.execute("INSERT INTO staged VALUES ('id', ?, 77, 1, ?)", (branch, int(time.time())))
+    assert sweep_upper_files(store.folder / "up", store.database, time.time() + KEPT - 60).files == 0
+    assert sweep_upper_files(store.folder / "up", store.database, time.time() + KEPT + 60).files == 1
+    assert store.database.select("SELECT * FROM staged") == []
 
 
 def test_the_thread_flushes_and_a_stop_leaves_nothing_behind(store: Store) -> None:

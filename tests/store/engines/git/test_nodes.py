@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from store.engines.git.caches import RecentMap
-from store.engines.git.nodes import NOTHING, decode_xattrs, encode_xattrs, fresh_row, inherited_row, stable_id
+from store.engines.git.nodes import NOTHING, fresh_row, inherited_row, stable_id
 from store.engines.git.objects import GITLINK
+from store.engines.git.xattrs import decode_xattrs, encode_xattrs
 from store.model import ROOT, EntryKind, NodeId
 from store.trees import DIRECTORY, EXECUTABLE, FILE, SYMLINK, TreeEntry
 

@@ -1,0 +1,225 @@
+"""Whole files that get a name at once, copies of files, and bytes that wait for a name.
+
+1. The content is complete and on stable storage before a name stands for it; the name is one transaction. A death before it leaves an
+   upper file that no row names, which housekeeping removes.
+2. A condition is asked within that transaction, alone in the fence: no write through an open handle falls between answer and change.
+3. A copy of what a blob holds shares the blob and costs a row. Any other is made by the kernel, and made again with nobody writing
+   when the file changed meanwhile.
+4. Staged bytes are upper files that a row of their own names. Their id is a secret: who knows it may read and remove them.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+from store.contract import Attach, Condition, Content, Staged
+from store.engines.git.content import copy_content
+from store.engines.git.edits import Edit
+from store.engines.git.files import CommittedHandle
+from store.engines.git.layer import Layer
+from store.engines.git.nodes import CLEAN, NodeRow, describe_node, fresh_row, identify_content, stamp_content
+from store.engines.git.reading import as_directory, as_file
+from store.engines.git.xattrs import change_xattrs, check_xattr
+from store.errors import InvalidName, IsADirectory, NotFound, Stale
+from store.model import Attributes, EntryKind, NodeId
+from store.names import explain_name
+
+_STAGE = "INSERT INTO staged VALUES (?, ?, ?, ?, ?)"
+_FIND = "SELECT upper FROM staged WHERE id = ? AND branch = ?"
+_UNSTAGE = "DELETE FROM staged WHERE id = ? AND branch = ? RETURNING upper"
+_ID_BYTES = 12
+_NANOSECONDS = 1_000_000_000
+_NO_CONTENT = fresh_row(NodeId(0), EntryKind.FILE, 0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Making:
+    """A file about to get a name: a row without an identity that has its content, and what its attributes become."""
+
+    row: NodeRow
+    content: bytes
+    is_copy: bool = False
+
+
+class Placing:
+    """What puts whole files into one layer."""
+
+    def __init__(self, layer: Layer) -> None:
+        """Work on `layer`."""
+        self._layer = layer
+        self._uppers = layer.uppers
+
+    def place(
+        self, parent: NodeId, name: bytes, mode: int, content: Content, condition: Condition | None, attach: Attach | None
+    ) -> Attributes:
+        """Make `name` stand for a file with all of `content` and return its attributes. Raises `IsADirectory`, `InvalidName`, `NoSpace`."""
+        check_name(name)
+        row = self._written(_NO_CONTENT._replace(mode=mode & 0o7777), self._uppers.receive(content))
+        return self._finish(parent, name, Making(row, row.content or b""), condition, attach)
+
+    def copy(self, node: NodeId, parent: NodeId, name: bytes, condition: Condition | None, attach: Attach | None) -> Attributes:
+        """Make `name` stand for a copy of a file and return its attributes. Raises as `place`, and `NotPermitted` for what is no file."""
+        check_name(name)
+        making = self._copied(node)
+        while True:
+            try:
+                return self._finish(parent, name, making, condition, attach)
+            except _SharedMovedError:
+                making = self._copied(node)
+
+    def stage(self, content: Content) -> Staged:
+        """Keep bytes under no name. Raises `NoSpace`, `NotFound` when the branch is gone."""
+        layer, id, number = self._layer, secrets.token_hex(_ID_BYTES), self._uppers.receive(content)
+        try:
+            size = self._uppers.stat(number).st_size
+            with layer.around.database.transaction() as connection:
+                layer.catch_up(connection)
+                connection.execute(_STAGE, (id, layer.branch, number, size, layer.around.clock() // _NANOSECONDS))
+        except BaseException:
+            self._uppers.remove(number)
+            raise
+        layer.around.database.flush()
+        return Staged(id, size)
+
+    def staged(self, id: str) -> CommittedHandle:
+        """Open staged bytes. Raises `NotFound`."""
+        found = self._layer.around.database.select_one(_FIND, (id, self._layer.branch))
+        try:
+            if found is not None:
+                return CommittedHandle(NodeId(0), self._uppers.open(found[0], os.O_RDONLY))
+        except FileNotFoundError:
+            pass  # they went between the look and the opening
+        raise NotFound(id, "nothing is staged under this id")
+
+    def unstage(self, id: str) -> None:
+        """Let staged bytes go. Repeats do nothing."""
+        with self._layer.around.database.transaction() as connection:
+            found: list[Any] = connection.execute(_UNSTAGE, (id, self._layer.branch)).fetchall()
+        for (number,) in found:
+            self._uppers.remove(number)
+
+    def _finish(self, parent: NodeId, name: bytes, making: Making, condition: Condition | None, attach: Attach | None) -> Attributes:
+        """Give a content that is on stable storage its name; what raises takes the content away."""
+        try:
+            attached = attach(making.content) if attach is not None else {}
+            for key, value in attached.items():
+                check_xattr(key, value)
+            made = self._stand(parent, name, making, condition, attached)
+        except BaseException:
+            number = making.row.upper
+            if number is not None:
+                self._uppers.remove(number)
+            raise
+        self._layer.around.database.flush()
+        return made
+
+    def _stand(
+        self, parent: NodeId, name: bytes, making: Making, condition: Condition | None, attached: Mapping[bytes, bytes | None]
+    ) -> Attributes:
+        """Make `name` stand for a file instead of the file or symlink that is there, and return what was made, whatever comes next."""
+        layer = self._layer
+        with ExitStack() as closing:
+            closing.enter_context(layer.fence.shared() if condition is None else layer.fence.alone())
+            edit = closing.enter_context(layer.changing())
+            standing = find_file(layer, edit, parent, name, condition)
+            row = self._row(edit, making, standing)
+            if standing is not None:
+                remove_name(edit, parent, name, standing)
+            edit.put(row._replace(xattrs=change_xattrs(row.xattrs, attached)))
+            edit.attach(parent, name, row.id)
+        return describe_node(row, row.size or 0, 1)
+
+    def _row(self, edit: Edit, making: Making, standing: NodeRow | None) -> NodeRow:
+        """Return the row of a file that is about to stand where another one may stand."""
+        made = making.row
+        if made.upper is None and not (_is_shared(now := edit.find(made.id)) and now.lower == made.lower):
+            raise _SharedMovedError(made.id, "it changed meanwhile")
+        row = fresh_row(self._layer.fresh_id(), EntryKind.FILE, made.mode, edit.now)._replace(
+            lower=made.lower, size=made.size, upper=made.upper, xattrs=made.xattrs, content=made.content, stamped_ns=made.stamped_ns
+        )
+        if made.upper is not None:
+            row = row._replace(mtime_ns=made.mtime_ns)
+        if standing is None or not standing.is_file:
+            return row
+        kept = row._replace(mode=standing.mode, uid=standing.uid, gid=standing.gid)
+        return kept if making.is_copy else kept._replace(xattrs=standing.xattrs)
+
+    def _copied(self, node: NodeId) -> Making:
+        """Return the content of a file as it was at one moment, shared or copied and on stable storage. Raises `Stale`."""
+        with self._layer.reading():
+            row = as_file(self._layer.find(node))
+            seen = self._layer.describe(row)
+        if _is_shared(row):
+            return Making(row._replace(upper=None, size=seen.size), seen.content, is_copy=True)
+        copied = self._written(row, self._duplicate(row))
+        return Making(copied, copied.content or b"", is_copy=True)
+
+    def _duplicate(self, row: NodeRow) -> int:
+        """Return a further upper file with the content of a node's, on stable storage."""
+        file = self._layer.open_file(row)
+        try:
+            number, target = self._uppers.create()
+            try:
+                before = _sign(file.current())
+                copy_content(file.descriptor, target, before[0])
+                if _sign(file.current()) != before:
+                    with self._layer.fence.alone():
+                        os.ftruncate(target, 0)
+                        copy_content(file.current(), target, _sign(file.descriptor)[0])
+                self._uppers.sync_files([number])
+            except BaseException:
+                self._uppers.remove(number)
+                raise
+            finally:
+                os.close(target)
+        finally:
+            self._layer.close_file(file)
+        return number
+
+    def _written(self, row: NodeRow, number: int) -> NodeRow:
+        """Return a row with an upper file nobody writes to, what identifies it included."""
+        found, row = self._uppers.stat(number), row._replace(upper=number, lower=None, content=None)
+        return stamp_content(row._replace(size=found.st_size, mtime_ns=found.st_mtime_ns), identify_content(row, found), found)
+
+
+class _SharedMovedError(Stale):
+    """The file whose blob a copy was about to share has another one now."""
+
+
+def find_file(layer: Layer, edit: Edit, parent: NodeId, name: bytes, condition: Condition | None) -> NodeRow | None:
+    """Return the row of anything but a directory under a name, None for none, when the condition agrees. Raises `IsADirectory`."""
+    standing = edit.child(as_directory(edit.find(parent)), name)
+    if standing is not None and standing.is_directory:
+        raise IsADirectory(name, "a directory is there")
+    if condition is not None:
+        condition(None if standing is None else layer.describe(standing))
+    return standing
+
+
+def remove_name(edit: Edit, parent: NodeId, name: bytes, row: NodeRow) -> None:
+    """Take a name from its node, and the node away with its last name."""
+    edit.touch(row.id)
+    edit.detach(parent, name, row.id)
+    edit.release(row.id)
+
+
+def check_name(name: bytes) -> None:
+    """Raise `InvalidName` for what no file can be called."""
+    why = explain_name(name)
+    if why is not None:
+        raise InvalidName(name, why)
+
+
+def _is_shared(row: NodeRow) -> bool:
+    """Tell whether the content of a file is the blob below, so that a copy can have it by name."""
+    return row.lower is not None and (row.upper is None or row.dirty == CLEAN)
+
+
+def _sign(descriptor: int) -> tuple[int, int]:
+    found = os.fstat(descriptor)
+    return found.st_size, found.st_ctime_ns
