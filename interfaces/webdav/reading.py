@@ -1,0 +1,114 @@
+"""GET and HEAD: files with conditions and ranges, and a page of links for a collection.
+
+1. Conditions are judged before a file is opened: an answer without content costs no read and no budget.
+2. A short part is read in the same turn of the pool that found the file; a long one streams, never held whole.
+3. Several ranges at once are answered with the whole, which the standard allows and every client accepts.
+4. Content never runs in a browser on this origin: whatever its type says, it is sandboxed, without scripts, and never sniffed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from html import escape
+
+from interfaces.faults import Fault, Kind
+from interfaces.port import Access, Attributes, Handle, Workspace
+from interfaces.web.asgi import Reply, Request
+from interfaces.web.conditions import Range, Validators, Verdict, judge, render_date, select_ranges, validators_of
+from interfaces.web.contents import SHORT, pieces, read_exactly
+from interfaces.web.names import display_name, encode_segment
+from interfaces.web.pool import Pool
+from interfaces.webdav.lobby import Exhibit
+from interfaces.webdav.properties import content_type
+
+_SANDBOX = ("content-security-policy", "sandbox; default-src 'none'")
+_PRIVATE = ("cache-control", "private, no-cache")
+_LAST_SECOND = 253_402_300_799
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a read found: a reply that is complete, or (`handle`) one whose content is still to be streamed from `part`."""
+
+    reply: Reply
+    handle: Handle | None = None
+    part: Range = (0, 0)
+    close: Callable[[], None] | None = None
+
+
+def find_file(workspace: Workspace, attributes: Attributes, name: bytes, request: Request) -> Found:
+    """Return what a read of a file answers. Blocks. Raises `Fault`."""
+    told = _judge(attributes, name, request)
+    if isinstance(told, Reply):
+        return Found(told)
+    headers, status, (start, end) = told
+    with ExitStack() as resources:
+        handle = resources.enter_context(closing(workspace.open(attributes.node, Access())))
+        if end - start <= SHORT:
+            return Found(Reply(status, headers, read_exactly(handle, start, end - start)))
+        return Found(Reply(status, headers), handle, (start, end), resources.pop_all().close)
+
+
+def find_exhibit_content(exhibit: Exhibit, name: bytes, request: Request) -> Found:
+    """Return what a read of a file in the lobby answers."""
+    told = _judge(exhibit.attributes, name, request)
+    if isinstance(told, Reply):
+        return Found(told)
+    headers, status, (start, end) = told
+    return Found(Reply(status, headers, exhibit.text[start:end]))
+
+
+def finish(found: Found, pool: Pool) -> Reply:
+    """Return the reply for what was found, streaming where that has to be."""
+    if found.handle is None:
+        return found.reply
+    start, end = found.part
+    return Reply(found.reply.status, found.reply.headers, pieces=pieces(found.handle, start, end, pool), release=found.close)
+
+
+def index(title: str, members: Iterable[tuple[bytes, bool]]) -> Reply:
+    """Return a page of links for a browser; each member comes with whether it is a collection."""
+    links = "".join(
+        f'<li><a href="./{encode_segment(name)}{"/" * is_collection}">{escape(display_name(name))}{"/" * is_collection}</a></li>\n'
+        for name, is_collection in members
+    )
+    head = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(title)}</title><h1>{escape(title)}</h1>'
+    page = f"{head}<ul>\n{links}</ul></html>\n"
+    return Reply(200, [("content-type", "text/html; charset=utf-8"), _SANDBOX, ("cache-control", "no-store")], page.encode())
+
+
+def _judge(attributes: Attributes, name: bytes, request: Request) -> Reply | tuple[list[tuple[str, str]], int, Range]:
+    """Return the whole reply when it has no content, else headers, status and the part of the file that is its content."""
+    current = validators_of(attributes)
+    match judge(request.method, request.headers, current):
+        case Verdict.NOT_MODIFIED:
+            return Reply(304, [*_validator_fields(current), _PRIVATE])
+        case Verdict.FAILED:
+            raise Fault(Kind.PRECONDITION, "the file is not in the state the request names", hint="read it again without the condition")
+        case Verdict.PROCEED:
+            pass
+    size = attributes.size
+    ranges = select_ranges(request.headers, current, size) if request.method == "GET" else []
+    start, end = ranges[0] if len(ranges) == 1 else (0, size)
+    headers = [
+        ("content-type", content_type(name)),
+        ("content-length", str(end - start)),
+        *_validator_fields(current),
+        ("accept-ranges", "bytes"),
+        _PRIVATE,
+        _SANDBOX,
+    ]
+    status = 200
+    if len(ranges) == 1:
+        status = 206
+        headers.append(("content-range", f"bytes {start}-{end - 1}/{size}"))
+    return Reply(status, headers) if request.method == "HEAD" else (headers, status, (start, end))
+
+
+def _validator_fields(current: Validators) -> list[tuple[str, str]]:
+    fields = [("etag", current.etag)]
+    if current.modified is not None and 0 <= current.modified <= _LAST_SECOND:
+        fields.append(("last-modified", render_date(current.modified)))
+    return fields
