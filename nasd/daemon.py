@@ -22,6 +22,8 @@ from typing import Any
 
 from interfaces.http import Door, HttpServer
 from interfaces.port import Document
+from interfaces.web.limits import Limits
+from interfaces.web.pool import Pool
 from nasd.config import Settings, read_settings
 from nasd.control import DaemonControl
 from nasd.desk import Desk
@@ -70,6 +72,7 @@ class Daemon:
         self._control = DaemonControl(desk, self._describe_readiness)
         self._recovered: list[str] = []
         self._gateways = Gateways(self._settings.run / "gateways", self._settings.log / "gateways.log", self._settings)
+        self._pool = Pool("http", Limits().threads)
         self._port = 0
 
     def start(self) -> None:
@@ -103,6 +106,7 @@ class Daemon:
         self._listening.close()
         self._control.drain()
         self._server.drain(DRAIN_SECONDS)
+        self._pool.close()
         self._link.close()
         self._control.close()
         self._jobs.stop()
@@ -124,7 +128,7 @@ class Daemon:
         }
 
     def _serve_socket(self) -> HttpServer:
-        server = HttpServer(Door(self._control, version=version("agent-nas")), socket_path=self._settings.socket)
+        server = HttpServer(Door(self._control, version=version("agent-nas"), pool=self._pool), socket_path=self._settings.socket)
         server.start()
         if not server.wait_started(READY_SECONDS):
             raise StartError("the API did not start in time", hint="see log/nasd.log in the data directory")

@@ -19,10 +19,16 @@ from pathlib import Path
 from typing import Any
 
 from interfaces.faults import Fault, Kind
+from interfaces.http import Door
+from interfaces.mcp import McpDoor
+from interfaces.port import Control
 from interfaces.web.family import Family, Members
+from interfaces.web.guard import LOOPBACK_NAMES
 from interfaces.web.limits import Limits
+from interfaces.web.pool import Pool
 from interfaces.web.serve import Tls, run
-from nasd.config import Settings, read_settings
+from interfaces.webdav import WebdavDoor
+from nasd.config import read_settings
 from nasd.errors import StartError
 from nasd.faults import as_fault
 from nasd.gateway import GatewayControl
@@ -60,11 +66,13 @@ def _serve(spec: dict[str, Any], report: int) -> None:
     threading.Thread(target=_end_with_daemon, args=(stopping,), name="daemon-watch", daemon=True).start()
     appliance = open_appliance(settings, "gateway")
     control = GatewayControl(Sight(appliance, Runs(appliance)), LinkClient(settings.link))
+    limits = Limits()
+    pool = Pool("gateway", limits.threads, limits.uploads)
     try:
         run(
-            make_family(control, settings),
+            make_family(control, pool, limits, LOOPBACK_NAMES | settings.host_names),
             descriptor=int(spec["descriptor"]),
-            limits=Limits(),
+            limits=limits,
             ready=lambda: report_to(report, {"ready": True}),
             stopping=stopping,
             drain_seconds=DRAIN_SECONDS,
@@ -72,15 +80,22 @@ def _serve(spec: dict[str, Any], report: int) -> None:
             proxies=settings.proxy_addresses,
         )
     finally:
+        pool.close()
         control.close()
         appliance.close()
 
 
-def make_family(control: GatewayControl, settings: Settings) -> Family:
-    """Return the application of every door of the HTTP family."""
-    from interfaces.http import Door
-
-    return Family(Members(http=Door(control, version=version("agent-nas"))))
+def make_family(control: Control, pool: Pool, limits: Limits, names: frozenset[str]) -> Family:
+    """Return the application of every door of the HTTP family, asked for under `names`."""
+    common: dict[str, Any] = {"pool": pool, "limits": limits, "names": names}
+    release = version("agent-nas")
+    return Family(
+        Members(
+            http=Door(control, version=release, **common),
+            webdav=WebdavDoor(control, **common),
+            mcp=McpDoor(control, version=release, **common),
+        )
+    )
 
 
 def _end_with_daemon(stopping: threading.Event) -> None:
