@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from store.exchange import Exchange
 from store.model import (
     Access,
     AttributeChange,
@@ -346,6 +347,9 @@ class Engine(Protocol):
 
         Needs `Capability.GIT_EXPORT`.
         """
+
+    def exchange(self, folder: Path) -> Exchange:
+        """Let git read and write the histories (needs `Capability.GIT_EXCHANGE`); what may be lost is kept below `folder`."""
 
     def unmerged(self, name: str, target: str) -> bool:
         """Tell whether the branch holds what `target`'s history does not: uncommitted changes, or a path that it changed and that no

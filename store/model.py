@@ -55,6 +55,7 @@ class Capability(enum.Enum):
     DESCRIPTORS = "descriptors of files that the kernel can read"
     DURABLE = "survives the end of its process"
     GIT_EXPORT = "takes over and exports plain git"
+    GIT_EXCHANGE = "git's own programs read and write its histories"
 
 
 class Attributes(NamedTuple):

@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from store.contract import Progress
@@ -16,6 +16,7 @@ from store.engines.git.branches import Branches, BranchRow
 from store.engines.git.commits import Committer, Move, store_objects
 from store.engines.git.content import ContentCache, disk_errors
 from store.engines.git.database import Database
+from store.engines.git.exchanging import GitExchange, MoveBranch
 from store.engines.git.history import History
 from store.engines.git.layers import Layers
 from store.engines.git.merging import Merger
@@ -70,6 +71,7 @@ class GitEngine:
         merger: Merger,
         transfers: Transfers,
         upkeep: Upkeep,
+        open_exchange: Callable[[Path, MoveBranch], GitExchange],
         recovered: Sequence[str],
     ) -> None:
         """Take the parts over."""
@@ -83,6 +85,8 @@ class GitEngine:
         self._merger = merger
         self._transfers = transfers
         self._upkeep = upkeep
+        self._open_exchange = open_exchange
+        self._exchanges: list[GitExchange] = []
         self._branches = Branches(database)
 
     # branches
@@ -277,6 +281,12 @@ class GitEngine:
         """Write a branch with its history as a bare repository that plain git clones, and return the number of commits."""
         return self._transfers.export_git(branch, target, progress)
 
+    def exchange(self, folder: Path) -> GitExchange:
+        """Let git read and write the histories; what may be lost goes below `folder`."""
+        exchange = self._open_exchange(folder, self.move_branch)
+        self._exchanges.append(exchange)
+        return exchange
+
     # upkeep
 
     def size(self, name: str) -> int:
@@ -293,6 +303,8 @@ class GitEngine:
 
     def close(self) -> None:
         """Finish background work and release everything. Repeats do nothing."""
+        for exchange in self._exchanges:
+            exchange.close()
         self._upkeep.close()
 
     def _find_open(self, name: str) -> BranchRow:

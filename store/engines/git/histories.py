@@ -94,7 +94,7 @@ def import_history(source: str, quarantine: Path, packs: Path, progress: Progres
     finally:
         repository.free()
     with disk_errors("import"):
-        _adopt(git_dir / "objects" / "pack", packs, sync)
+        adopt_packs(git_dir / "objects" / "pack", packs, sync)
     return imported
 
 
@@ -187,7 +187,8 @@ def _is_pointer(repository: pygit2.Repository, oid: bytes) -> bool:
     return parse_pointer(repository.odb.read(pygit2.Oid(raw=oid))[1]) is not None
 
 
-def _adopt(fetched: Path, packs: Path, sync: Sync) -> None:
+def adopt_packs(fetched: Path, packs: Path, sync: Sync) -> None:
+    """Move the packs of a folder into another on the same disk, each whole and on stable storage before it has its name there."""
     for index in sorted(fetched.glob("pack-*.idx")):
         with open(index.with_suffix(".pack"), "rb") as pack, open(index, "rb") as listed:
             fcntl.flock(pack, fcntl.LOCK_EX)

@@ -18,6 +18,7 @@ from store.engines.git.commits import Committer
 from store.engines.git.content import ContentCache
 from store.engines.git.database import Database
 from store.engines.git.engine import GitEngine
+from store.engines.git.exchanging import GitExchange, MoveBranch
 from store.engines.git.history import History
 from store.engines.git.large import LargeStore
 from store.engines.git.layer import Surroundings
@@ -115,6 +116,10 @@ def _assemble(
     committer = Committer(around, layers, git_dir / "objects" / "pack", large)
     history = History(database, vault)
     upkeep = Upkeep(maintainer, opening.pop_all())
+
+    def open_exchange(target: Path, move: MoveBranch) -> GitExchange:
+        return GitExchange(folder, target, database=database, vault=vault, cache=cache, large=large, upkeep=upkeep, move=move, sync=sync)
+
     return GitEngine(
         database=database,
         vault=vault,
@@ -125,5 +130,6 @@ def _assemble(
         merger=Merger(vault, history, folder / "tmp"),
         transfers=Transfers(folder, database, vault, history, large, upkeep, sync=sync),
         upkeep=upkeep,
+        open_exchange=open_exchange,
         recovered=recovered,
     )

@@ -131,7 +131,7 @@ class Vault:
     def chunks(self, oid: bytes) -> Iterator[bytes]:
         """Yield a file's content in pieces. Raises `NotFound`, `Corrupt`."""
         size = self.size(oid)
-        pointer = self.pointer(oid) if size in POINTER_SIZES or size >= _STREAM_FROM else None
+        pointer = self.pointer(oid)
         if pointer is not None:
             yield from self._large.stream(pointer)
         elif size >= _STREAM_FROM and (pieces := self._packs.stream(oid)) is not None:

@@ -20,6 +20,7 @@ from store.engines.reference.nodes import Nodes
 from store.engines.reference.transfer import Intake, Outlet
 from store.engines.reference.working import FrozenTree, MemoryWorking
 from store.errors import Exists, InvalidName, Moved, NotFound, ReadOnly, Unsupported
+from store.exchange import Exchange
 from store.lines import merge_lines, unify_lines
 from store.merge import MergeConflict, MergedTree, merge_trees
 from store.model import (
@@ -363,6 +364,10 @@ class ReferenceEngine:
     def export_git(self, branch: str, target: Path, progress: Progress) -> int:
         """Refuse: this engine does not speak git."""
         raise Unsupported("export_git", "the reference engine does not speak git")
+
+    def exchange(self, folder: Path) -> Exchange:
+        """Refuse: this engine does not speak git."""
+        raise Unsupported("exchange", "the reference engine does not speak git")
 
     # upkeep
 
