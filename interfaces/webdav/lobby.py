@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -132,7 +132,7 @@ def _branches(control: Control, caller: Caller, prefix: str) -> Iterable[Documen
 
 
 def _activity(control: Control, caller: Caller, names: Names) -> dict[bytes, Exhibit]:
-    folders: list[Document] = control.call(caller, "activity.list", {})["items"]
+    folders = list(_folders(control, caller))
     if len(names) == 3:
         return {item["folder"].encode(): _collection(item["modified"]) for item in folders}
     run = next((item["run"] for item in folders if item["folder"].encode() == names[3]), None)
@@ -140,6 +140,17 @@ def _activity(control: Control, caller: Caller, names: Names) -> dict[bytes, Exh
         raise absent(names)
     shown = control.call(caller, "activity.show", {"run": run})
     return {item["name"].encode(): _file(item["text"].encode(), shown["modified"]) for item in shown["files"]}
+
+
+def _folders(control: Control, caller: Caller) -> Iterator[Document]:
+    """Yield the runs that worked for the caller, page by page."""
+    cursor: Document = {}
+    while True:
+        page = control.call(caller, "activity.list", cursor)
+        yield from page["items"]
+        if page["next"] is None:
+            return
+        cursor = {"cursor": page["next"]}
 
 
 def _collection(modified: str | None) -> Exhibit:

@@ -15,9 +15,9 @@ import functools
 import json
 import mimetypes
 import stat
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 from interfaces.faults import Fault, Kind
@@ -190,7 +190,7 @@ def _date(seconds: int) -> str:
 
 @functools.lru_cache(4096)
 def _timestamp(seconds: int) -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(min(max(0, seconds), _LAST_SECOND)))
+    return f"{datetime.fromtimestamp(min(max(0, seconds), _LAST_SECOND), UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def parse_date(text: str) -> int:
