@@ -158,9 +158,13 @@ class Authority:
         raise refusal(decision, f"{action.value} {render_path(path)}")
 
     def sees(self, directory: bytes, name: bytes | None, *, is_directory: bool) -> bool:
-        """Tell whether a name exists for this caller: it may be listed, or something below it may."""
+        """Tell whether a name exists for this caller: it may be listed, or something below it may.
+
+        Raises as `check`: an authority that ended is told so. To it the branch is not empty, which a mirror would take for an order to delete.
+        """
         if self.allows(Action.LIST, directory, name):
             return True
+        self.check()
         return is_directory and self._leads_somewhere(_join(directory, name))
 
     def sees_all(self, directory: bytes) -> bool:

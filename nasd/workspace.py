@@ -65,6 +65,7 @@ class BranchWorkspace(Deciding):
         try:
             attributes = self._working.lookup(NodeId(parent), name)
         except NotFound:
+            self._authority.check()
             raise absent(directory, name) from None
         if not self._authority.sees(directory, name, is_directory=attributes.kind is EntryKind.DIRECTORY):
             raise absent(directory, name)
