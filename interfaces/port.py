@@ -332,7 +332,7 @@ class Signer(Protocol):
 
     @property
     def caller(self) -> Caller:
-        """Return whom a request with a right signature speaks for."""
+        """Return whom a request with a right signature speaks for; ask only once a signature was right. Raises as `Control.authenticate`."""
 
     def sign(self, text: bytes) -> str:
         """Return the signature of a string to sign, 64 hex digits."""
@@ -369,7 +369,7 @@ class Control(Protocol):
     def signer(self, access_key: str, session_token: str, day: str, region: str, service: str) -> Signer:
         """Return what checks signatures made with an S3 key pair (`session_token` empty without one; `day` as YYYYMMDD).
 
-        Raises as `authenticate`.
+        Raises `Kind.UNAUTHENTICATED` for a key that is none; that its lease has ended is told only to who proves to have it.
         """
 
     def workspace(self, caller: Caller, branch: str, at: str = "") -> Workspace:

@@ -160,7 +160,7 @@ class Authority:
     def sees(self, directory: bytes, name: bytes | None, *, is_directory: bool) -> bool:
         """Tell whether a name exists for this caller: it may be listed, or something below it may.
 
-        Raises as `check`: an authority that ended is told so. To it the branch is not empty, which a mirror would take for an order to delete.
+        Raises as `check`: an authority that ended is told so, and not shown an empty branch, which a mirror takes for an order to delete.
         """
         if self.allows(Action.LIST, directory, name):
             return True

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from functools import partial
+from typing import Any
 
 from interfaces.faults import Fault, Kind
 from interfaces.port import Caller, Document, Notes, Signer, Workspace
@@ -22,6 +23,8 @@ from nasd.sight import Sight
 from nasd.views import view_record
 from nasd.workspaces import SharedWorkspaces
 from store.errors import StoreError
+from trust.credentials import Claim
+from trust.derived import SigningKey
 from trust.errors import TrustError
 from trust.model import Action, Identity
 
@@ -62,20 +65,22 @@ class IdentifiedCaller:
         return self.identity.lease.scope.paths if self.identity.lease else ("**",)
 
 
-class _Signs(Protocol):
-    def sign(self, text: bytes) -> str: ...
+class KeyPair:
+    """What checks the signatures of an S3 key pair."""
 
+    def __init__(self, key: SigningKey, admit: Callable[[], Caller]) -> None:
+        """Sign with `key`; `admit` lets its holder in."""
+        self._key = key
+        self._admit = admit
 
-@dataclass(frozen=True, slots=True)
-class IdentifiedSigner:
-    """A key pair of somebody."""
-
-    caller: IdentifiedCaller
-    _signer: _Signs
+    @property
+    def caller(self) -> Caller:
+        """Return whom a request with a right signature speaks for."""
+        return self._admit()
 
     def sign(self, text: bytes) -> str:
         """Return the signature of a string to sign."""
-        return self._signer.sign(text)
+        return self._key.sign(text)
 
 
 class Entrance(ABC):
@@ -109,10 +114,16 @@ class Entrance(ABC):
     def signer(self, access_key: str, session_token: str, day: str, region: str, service: str) -> Signer:
         """Return what checks signatures made with an S3 key pair."""
         try:
-            identity, signer = self._trust.signing_key(access_key, session_token, day, region, service, self._sight.appliance.now())
+            key, claim = self._trust.signing_key(access_key, session_token, day, region, service)
         except TrustError as error:
             raise as_fault(error) from error
-        return IdentifiedSigner(IdentifiedCaller(identity), signer)
+        return KeyPair(key, partial(self._admit, claim))
+
+    def _admit(self, claim: Claim) -> Caller:
+        try:
+            return IdentifiedCaller(self._trust.admit(claim, self._sight.appliance.now()))
+        except TrustError as error:
+            raise as_fault(error) from error
 
     # -- what -------------------------------------------------------------------------------------------------------
 

@@ -135,7 +135,7 @@ def test_revoking_the_lease_ends_every_credential_of_it(house: HouseOfDoors) -> 
     for attempt in (
         lambda: house.control.authenticate(run.secret),
         lambda: house.control.authenticate_basic(basic["user"], basic["password"]),
-        lambda: house.control.signer(*key),
+        lambda: house.control.signer(*key).caller,
     ):
         with pytest.raises(Fault) as caught:
             attempt()
