@@ -138,6 +138,12 @@ class DocumentRows(Protocol):
     def all(self, kind: str) -> Sequence[Document]:
         """Return the documents of a kind, ordered by id."""
 
+    def remove(self, kind: str, id: str, expected: int) -> bool:
+        """Remove a document when its version is `expected`, and tell whether it was; one made again starts at version 1."""
+
+    def keys(self, kind: str, prefix: str) -> Sequence[str]:
+        """Return the ids of a kind that start with `prefix`, ordered; costs what is found."""
+
 
 class RecordRows(Protocol):
     """The chain of records, and which intents are not concluded."""

@@ -6,7 +6,9 @@
 3. A lease narrowed here gets the secret that its holder could have computed offline, while the token stays within its limits; beyond them
    it gets a secret of its own. The same narrowing twice is the same lease.
 4. A secret that is unknown, revoked or wrong is one answer.
-5. The engine's transaction makes checks and rows one step.
+5. What a door derives from a secret (`trust.derived`) is recognised by computing it again. Rows of unseen narrowings are made only for who
+   proved the secret: anybody can write down caveats.
+6. The engine's transaction makes checks and rows one step.
 """
 
 from __future__ import annotations
@@ -15,14 +17,19 @@ import base64
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from trust.cache import FOREVER
 from trust.contract import Engine
+from trust.derived import KeyPair, basic_of, key_pair_of, read_lease, read_token, token_key_pair
 from trust.errors import Disabled, KeyMissing, LeaseRevoked, Unauthenticated, Unknown
 from trust.keys import Keys
 from trust.leases import Chain, apply_caveat, caveat_between, check_scope, narrow_scope, require_usable
 from trust.model import Lease, LeaseId, Principal, PrincipalName, RunId, Scope, Token, TokenId
+from trust.presented import digest_of
 from trust.secret import Secret
 from trust.tokens import (
     LEASE_PREFIX,
+    PRINCIPAL_PREFIX,
+    Caveat,
     LeaseToken,
     chain_tail,
     child_id,
@@ -30,21 +37,34 @@ from trust.tokens import (
     encode_principal_token,
     fits,
     hash_secret,
+    parse_lease_head,
     parse_lease_token,
     parse_principal_token,
 )
 
+_NARROWED_KEYS = "s3-key"
 MAX_NARROWINGS = 4096
 """The most leases that hang on one root: a holder cannot fill the disk by narrowing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Whom a secret belongs to."""
+    """Whom a secret belongs to, and the first moment at which the clock ends that."""
 
     principal: Principal
     token: TokenId | None = None
     lease: Lease | None = None
+    until: int = FOREVER
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """The secret that who presents an S3 access key must have: of a principal's token, or of a lease."""
+
+    secret: Secret
+    digest: bytes
+    token: TokenId | None = None
+    lease: LeaseToken | None = None
 
 
 class Credentials:
@@ -68,6 +88,61 @@ class Credentials:
         Raises `Unauthenticated`, `LeaseExpired`, `LeaseRevoked`, `Disabled`.
         """
         return self._recognise_lease(text, now) if text.startswith(f"{LEASE_PREFIX}.") else self._recognise_token(text, now)
+
+    def recognise_basic(self, user: str, password: str, now: int) -> Holder:
+        """Return whom HTTP Basic credentials belong to. Raises as `recognise`.
+
+        The user is a lease id (or, of a lease that was narrowed offline, its token without the tail) with its derived password; or a lease
+        id or a principal's name with a whole secret of theirs.
+        """
+        if password.startswith((f"{LEASE_PREFIX}.", f"{PRINCIPAL_PREFIX}.")):
+            holder = self.recognise(password, now)
+            owner = holder.principal.name if holder.lease is None else holder.lease.id
+            if user != owner:
+                raise Unauthenticated("user", "not whom the secret belongs to")
+            return holder
+        wanted = self._expect(*(parse_lease_head(user) if user.startswith(f"{LEASE_PREFIX}.") else self._chain(LeaseId(user))))
+        if basic_of(wanted) != Secret(password.encode("utf-8", "surrogatepass")):
+            raise Unauthenticated("password", "wrong")
+        return self._admit(wanted, now)
+
+    def claim(self, access_key: str, session_token: str) -> Claim:
+        """Return what an S3 access key claims, before anything is proven. Raises `Unauthenticated`."""
+        named = read_token(access_key, self._keys.newest())
+        if named is not None:
+            secret = token_key_pair(self._key(named[1]), named[1], named[0]).secret
+            return Claim(secret, digest_of("s3", access_key), token=named[0])
+        lease = read_lease(access_key) or (None if session_token else self._narrowed(access_key))
+        wanted = self._expect(*(parse_lease_head(session_token) if lease is None else self._chain(lease)))
+        pair = key_pair_of(wanted)
+        if pair.access_key != access_key:
+            raise Unauthenticated("access key", "not that of the session token")
+        return Claim(pair.secret, digest_of("s3", access_key, pair.session_token), lease=wanted)
+
+    def admit(self, claim: Claim, now: int) -> Holder:
+        """Return whom a claim that was proven speaks for. Raises as `recognise`."""
+        if claim.lease is not None:
+            return self._admit(claim.lease, now)
+        assert claim.token is not None
+        token, _ = self._find_token(claim.token, now)
+        return self._holder_of(token)
+
+    def key_pair(self, lease: LeaseId) -> KeyPair:
+        """Return the S3 key pair of a lease and have its access key found without a session token. Raises `Unknown`, `KeyMissing`."""
+        pair = key_pair_of(parse_lease_token(self.secret_of(lease)))
+        if pair.session_token:
+            self._engine.documents.put(_NARROWED_KEYS, pair.access_key, {"lease": lease}, 0)
+        return pair
+
+    def token_key_pair(self, token: str) -> KeyPair:
+        """Return the S3 key pair of a principal's token. Raises `Unknown`."""
+        found, _ = self._engine.tokens.find(TokenId(token))
+        epoch = self._keys.newest()
+        return token_key_pair(self._keys.key(epoch), epoch, found.id)
+
+    def basic_password(self, lease: LeaseId) -> str:
+        """Return the password of a lease for HTTP Basic. Raises `Unknown`, `KeyMissing`."""
+        return basic_of(parse_lease_token(self.secret_of(lease))).reveal().decode()
 
     def issue_lease(self, run: RunId, principal: PrincipalName, owner: PrincipalName, scope: Scope, now: int) -> tuple[Lease, str]:
         """Make a root lease and return it with its secret. Raises `Unknown`, `Disabled`, `ScopeInvalid`."""
@@ -120,45 +195,79 @@ class Credentials:
 
     def _recognise_token(self, text: str, now: int) -> Holder:
         number, secret = parse_principal_token(text)
+        token, digest = self._find_token(number, now)
+        if hash_secret(secret) != digest:
+            raise Unauthenticated("token", "unknown or revoked")
+        return self._holder_of(token)
+
+    def _find_token(self, number: TokenId, now: int) -> tuple[Token, Secret]:
+        """Return a token that counts, with the hash of its secret. Raises `Unauthenticated`."""
         try:
             token, digest = self._engine.tokens.find(number)
         except Unknown as error:
             raise Unauthenticated("token", "unknown or revoked") from error
-        if hash_secret(secret) != digest or token.revoked is not None or (token.expires is not None and now >= token.expires):
+        if token.revoked is not None or (token.expires is not None and now >= token.expires):
             raise Unauthenticated("token", "unknown or revoked")
-        return Holder(self._active(token.principal), token=token.id)
+        return token, digest
+
+    def _holder_of(self, token: Token) -> Holder:
+        return Holder(self._active(token.principal), token=token.id, until=FOREVER if token.expires is None else token.expires)
 
     def _recognise_lease(self, text: str, now: int) -> Holder:
         token = parse_lease_token(text)
+        if self._expect(token.root, token.caveats).tail != token.tail:
+            raise Unauthenticated("lease token", "unknown")
+        return self._admit(token, now)
+
+    def _chain(self, lease: LeaseId) -> tuple[LeaseId, tuple[Caveat, ...]]:
+        """Return the root of a lease and its caveats. Raises `Unauthenticated`."""
         try:
-            root, chain = self._engine.leases.find(token.root)
-            key = self._keys.key(chain.epoch)
+            chain = self._engine.leases.find(lease)[1]
+        except Unknown as error:
+            raise Unauthenticated("lease", "unknown") from error
+        return chain.root, chain.caveats
+
+    def _narrowed(self, access_key: str) -> LeaseId:
+        """Return the narrowed lease whose access key was handed out by `key_pair`. Raises `Unauthenticated`."""
+        try:
+            return LeaseId(self._engine.documents.find(_NARROWED_KEYS, access_key).body["lease"])
+        except Unknown as error:
+            raise Unauthenticated("access key", "unknown") from error
+
+    def _expect(self, root: LeaseId, caveats: tuple[Caveat, ...]) -> LeaseToken:
+        """Return the one token that these caveats make of a root. Raises `Unauthenticated`."""
+        try:
+            _, chain = self._engine.leases.find(root)
         except Unknown as error:
             raise Unauthenticated("lease token", "unknown") from error
+        return LeaseToken(root, caveats, chain_tail(self._key(chain.epoch), root, caveats))
+
+    def _key(self, epoch: int) -> Secret:
+        try:
+            return self._keys.key(epoch)
         except KeyMissing as error:
             raise Unauthenticated("lease token", error.why) from error
-        if chain_tail(key, token.root, token.caveats) != token.tail:
-            raise Unauthenticated("lease token", "unknown")
-        lease = self._materialise(root, token, chain.epoch, now)
+
+    def _admit(self, token: LeaseToken, now: int) -> Holder:
+        """Return the holder of a token that was proven."""
+        lease = self._materialise(token, now)
         require_usable(lease, now)
         self._active(lease.on_behalf_of)
-        return Holder(self._active(lease.principal), lease=lease)
+        return Holder(self._active(lease.principal), lease=lease, until=lease.scope.expires)
 
-    def _materialise(self, root: Lease, token: LeaseToken, epoch: int, now: int) -> Lease:
-        """Return the lease of a verified token, making the rows of narrowings that were not seen before."""
-        if not token.caveats:
-            return root
+    def _materialise(self, token: LeaseToken, now: int) -> Lease:
+        """Return the lease of a proven token, making the rows of narrowings that were not seen before."""
         try:
             return self._engine.leases.find(child_id(token.root, token.caveats))[0]
         except Unknown:
-            return self._grow(root.id, token, epoch, now)
+            return self._grow(token, now)
 
-    def _grow(self, root: LeaseId, token: LeaseToken, epoch: int, now: int) -> Lease:
+    def _grow(self, token: LeaseToken, now: int) -> Lease:
         with self._engine.transaction():
-            lease, _ = self._engine.leases.find(root)
+            lease, chain = self._engine.leases.find(token.root)
             for count in range(1, len(token.caveats) + 1):
                 require_usable(lease, now)
-                lease = self._child(lease, Chain(token.root, token.caveats[:count], epoch), now)
+                lease = self._child(lease, Chain(token.root, token.caveats[:count], chain.epoch), now)
         return lease
 
     def _child(self, parent: Lease, chain: Chain, now: int) -> Lease:

@@ -17,8 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from trust.budgets import Account, check_amounts, check_charge, left_of
+from trust.cache import FOREVER
 from trust.contract import Engine
-from trust.credentials import Credentials
+from trust.credentials import Claim, Credentials, Holder
+from trust.derived import SigningKey
 from trust.engines import open_engine
 from trust.errors import GateClosed, Outdated, PolicyInvalid, Taken, Unknown
 from trust.gates import card_digest, check_answer, check_digest, check_question, describe_end
@@ -47,6 +49,7 @@ from trust.model import (
 from trust.model import Sequence as RecordSequence
 from trust.policy.compiling import compile_policy, empty_policy
 from trust.policy.rules import CompiledPolicy
+from trust.presented import PresentedCache, digest_of
 from trust.recorder import Recorder
 
 
@@ -59,6 +62,8 @@ class Trust:
         self._credentials = Credentials(engine, keys, entropy)
         self._recorder = Recorder(engine)
         self._policy = empty_policy("no policy")
+        self._presented: PresentedCache[Identity] = PresentedCache()
+        self._signing: PresentedCache[tuple[SigningKey, Claim]] = PresentedCache()
 
     @classmethod
     def open(cls, folder: Path, *, engine: str = "sqlite", entropy: Callable[[int], bytes] = os.urandom) -> Trust:
@@ -128,8 +133,59 @@ class Trust:
 
         Raises `Unauthenticated`, `LeaseExpired`, `LeaseRevoked`, `Disabled`.
         """
-        holder = self._credentials.recognise(secret, now)
-        return Identity(holder.principal, self.roles(holder.principal), holder.token, holder.lease)
+        return self._recognised(digest_of("bearer", secret), now, lambda: self._credentials.recognise(secret, now))
+
+    def authenticate_basic(self, user: str, password: str, now: int) -> Identity:
+        """Return whom HTTP Basic credentials speak for. Raises as `authenticate`.
+
+        A lease id with `basic_password` (who narrowed a token offline gives it without its tail as the user), or a lease id or a
+        principal's name with the whole secret.
+        """
+        return self._recognised(digest_of("basic", user, password), now, lambda: self._credentials.recognise_basic(user, password, now))
+
+    def signing_key(self, access_key: str, session_token: str, day: str, region: str, service: str) -> tuple[SigningKey, Claim]:
+        """Return what signs as the holder of an S3 key pair, and what it claims: `admit` it once a signature was right.
+
+        `session_token` is empty without one; `day` is YYYYMMDD. Raises `Unauthenticated`.
+        """
+        epoch, digest = self.epoch(), digest_of(access_key, session_token, day, region, service)
+        found = self._signing.find(epoch, digest, 0)
+        if found is None:
+            claim = self._credentials.claim(access_key, session_token)
+            found = SigningKey(claim.secret, day, region, service), claim
+            self._signing.keep(epoch, digest, found, FOREVER)
+        return found
+
+    def admit(self, claim: Claim, now: int) -> Identity:
+        """Return whom a claim speaks for that a signature proved. Raises as `authenticate`."""
+        return self._recognised(claim.digest, now, lambda: self._credentials.admit(claim, now))
+
+    def _recognised(self, digest: bytes, now: int, recognise: Callable[[], Holder]) -> Identity:
+        epoch = self.epoch()
+        identity = self._presented.find(epoch, digest, now)
+        if identity is None:
+            holder = recognise()
+            identity = Identity(holder.principal, self.roles(holder.principal), holder.token, holder.lease)
+            self._presented.keep(epoch, digest, identity, holder.until)
+        return identity
+
+    def basic_password(self, lease: LeaseId) -> str:
+        """Return the password of a lease for HTTP Basic. Raises `Unknown`, `KeyMissing`."""
+        return self._credentials.basic_password(lease)
+
+    def access_key(self, lease: LeaseId) -> tuple[str, str, str]:
+        """Return access key, secret and session token of a lease for S3. Raises `Unknown`, `KeyMissing`.
+
+        The session token is empty where none is needed; a client that cannot send one may leave it out from now on.
+        """
+        with self._engine.transaction():
+            pair = self._credentials.key_pair(lease)
+        return pair.access_key, pair.secret.reveal().decode(), pair.session_token
+
+    def token_key_pair(self, token: str) -> tuple[str, str]:
+        """Return access key and secret of a principal's token, by its id, for S3. Raises `Unknown`."""
+        pair = self._credentials.token_key_pair(token)
+        return pair.access_key, pair.secret.reveal().decode()
 
     def roles(self, principal: Principal) -> frozenset[str]:
         """Return the roles that the adopted policy and the principal's own attributes give it."""
@@ -294,6 +350,15 @@ class Trust:
     def documents(self, kind: str) -> Sequence[Document]:
         """Return the documents of a kind, ordered by id."""
         return self._engine.documents.all(kind)
+
+    def remove_document(self, kind: str, id: str, expected: int) -> bool:
+        """Remove a document when its version is `expected`, and tell whether it was; one made again starts at version 1."""
+        with self._engine.transaction():
+            return self._engine.documents.remove(kind, id, expected)
+
+    def document_keys(self, kind: str, prefix: str) -> Sequence[str]:
+        """Return the ids of a kind that start with `prefix`, ordered."""
+        return self._engine.documents.keys(kind, prefix)
 
     def intend(self, kind: str, identity: Identity | None, body: Mapping[str, Any], now: int) -> RecordSequence:
         """Record what is about to happen, durably, and return its number. Raises `RecorderUnavailable`, `ChainBroken`."""

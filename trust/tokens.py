@@ -63,8 +63,12 @@ class LeaseToken:
 
 def encode_lease_token(token: LeaseToken) -> str:
     """Return the text of a lease token. It may be longer than `MAX_LENGTH`: see `fits`."""
-    head = canonical([token.root, list(token.caveats)]).encode()
-    return f"{LEASE_PREFIX}.{_encode(head)}.{_encode(token.tail.reveal())}"
+    return f"{encode_lease_head(token.root, token.caveats)}.{_encode(token.tail.reveal())}"
+
+
+def encode_lease_head(root: LeaseId, caveats: tuple[Caveat, ...]) -> str:
+    """Return a lease token without its tail: it says whose and how narrow it is, and proves nothing."""
+    return f"{LEASE_PREFIX}.{_encode(canonical([root, list(caveats)]).encode())}"
 
 
 def fits(token: LeaseToken) -> bool:
@@ -82,6 +86,15 @@ def parse_lease_token(text: str) -> LeaseToken:
     if len(tail) != _TAIL_BYTES:
         raise Unauthenticated("lease token", "malformed")
     return LeaseToken(LeaseId(root), caveats, Secret(tail))
+
+
+def parse_lease_head(text: str) -> tuple[LeaseId, tuple[Caveat, ...]]:
+    """Return root and caveats of a lease token without its tail. Raises `Unauthenticated` as `parse_lease_token`."""
+    parts = text.split(".")
+    if len(text) > MAX_LENGTH or len(parts) != 2 or parts[0] != LEASE_PREFIX:
+        raise Unauthenticated("lease token", "malformed")
+    root, caveats = _parse_head(_decode(parts[1]))
+    return LeaseId(root), caveats
 
 
 def _parse_head(head: bytes) -> tuple[str, tuple[Caveat, ...]]:

@@ -166,6 +166,22 @@ def documents_move_by_version(bench: Bench) -> None:
         rows.find("run", "r2")
 
 
+def documents_are_listed_and_removed(bench: Bench) -> None:
+    """Keys by prefix, whatever they are made of; removal by compare-and-set."""
+    rows, names = bench.engine.documents, ["a", "a/", "a/1", "a/\uffff", "a0", "b", "%", "\U0001f600"]
+    with bench.engine.transaction():
+        for name in names:
+            rows.put("lock", name, {}, 0)
+        rows.put("other", "a/9", {}, 0)
+    expect(list(rows.keys("lock", "a/")) == ["a/", "a/1", "a/\uffff"], "keys are found by their beginning")
+    expect(list(rows.keys("lock", "")) == sorted(names) and not rows.keys("lock", "c"), "the empty beginning is every key's")
+    with bench.engine.transaction():
+        rows.put("lock", "b", {"n": 1}, 1)
+        expect(not rows.remove("lock", "b", 1) and not rows.remove("lock", "c", 0), "what moved on or is not there stays as it is")
+        expect(rows.remove("lock", "b", 2) and not rows.remove("lock", "b", 2), "a document is removed once")
+    expect("b" not in bench.reopen().documents.keys("lock", ""), "what was removed stays removed")
+
+
 def records_are_appended_and_nothing_else(bench: Bench) -> None:
     """The next number or none."""
     rows = bench.engine.records
@@ -209,6 +225,7 @@ CHECKS: tuple[Check, ...] = (
     gates_are_kept,
     a_gate_moves_by_compare_and_set,
     documents_move_by_version,
+    documents_are_listed_and_removed,
     records_are_appended_and_nothing_else,
     intents_are_remembered_until_concluded,
 )

@@ -11,6 +11,9 @@ from trust.engines.sqlite.database import Database
 from trust.errors import Unknown
 from trust.model import Document
 
+_LAST = "\U0010ffff"
+"""Comes after every character of an id."""
+
 
 class Policies:
     """See `trust.contract.PolicyRows`."""
@@ -61,6 +64,15 @@ class Documents:
         """See the contract."""
         rows = self._database.rows("SELECT kind, id, version, body FROM documents WHERE kind = ? ORDER BY id", (kind,))
         return [_document(row) for row in rows]
+
+    def remove(self, kind: str, id: str, expected: int) -> bool:
+        """See the contract."""
+        return self._database.change("DELETE FROM documents WHERE kind = ? AND id = ? AND version = ?", (kind, id, expected)) == 1
+
+    def keys(self, kind: str, prefix: str) -> Sequence[str]:
+        """See the contract."""
+        statement = "SELECT id FROM documents WHERE kind = ? AND id >= ? AND id < ? ORDER BY id"
+        return [row[0] for row in self._database.rows(statement, (kind, prefix, prefix + _LAST))]
 
 
 def _document(row: tuple[Any, ...]) -> Document:
