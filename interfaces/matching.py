@@ -21,15 +21,15 @@ States = frozenset[int]
 
 
 class Pattern:
-    """A glob over the names of a path; without a slash it fits at any depth.
+    """A glob over the names of a path; without a slash it fits at any depth, unless it is `anchored`.
 
     ``*``, ``?`` and ``[a-z]`` stay within a name, ``**`` is any number of names.
     """
 
-    def __init__(self, glob: str) -> None:
+    def __init__(self, glob: str, *, anchored: bool = False) -> None:
         """Read a pattern; every text is one."""
         parts = glob.strip("/").split("/")
-        self._parts = ["**", *parts] if len(parts) == 1 and parts != ["**"] else parts
+        self._parts = ["**", *parts] if len(parts) == 1 and not anchored else parts
         self.start = self._skip({0})
 
     def step(self, states: States, name: bytes) -> States:

@@ -11,6 +11,7 @@ import binascii
 import io
 import stat
 from contextlib import closing
+from functools import partial
 
 from interfaces.faults import Fault, Kind
 from interfaces.mcp.paths import parse_path, render_path
@@ -20,6 +21,7 @@ from interfaces.mcp.places import (
     find_existing,
     find_file,
     find_place,
+    look_again,
     remove_name,
     remove_tree,
     require_absent,
@@ -36,7 +38,6 @@ MAX_EDITED = 8 << 20
 MAX_REMOVED = 10_000
 """Names that one call removes."""
 
-_ATTEMPTS = 4
 _CONTEXT = 3
 _EXCERPT = 4000
 _PIECE = 1 << 20
@@ -154,15 +155,10 @@ def _content(arguments: Arguments) -> bytes:
 
 def _edit(room: Room, arguments: Arguments) -> Answer:
     path = parse_path(arguments["path"])
+    # One that asked for a certain content is told when it is gone; the others want their text replaced in what is there.
+    faster = frozenset({Kind.STALE}) if "if_tag" in arguments else frozenset({Kind.STALE, Kind.PRECONDITION})
     with room.open(arguments) as workspace:
-        for attempt in range(1, _ATTEMPTS + 1):
-            try:
-                return _edit_once(workspace, path, arguments)
-            except Fault as fault:
-                # Another writer was between the look and the change: look again. One that asked for a certain content is told.
-                if fault.kind is not Kind.PRECONDITION or "if_tag" in arguments or attempt == _ATTEMPTS:
-                    raise
-    raise AssertionError("unreachable: the last attempt returns or raises")
+        return look_again(partial(_edit_once, workspace, path, arguments), faster)
 
 
 def _edit_once(workspace: Workspace, path: bytes, arguments: Arguments) -> Answer:
@@ -187,10 +183,10 @@ def _move(room: Room, arguments: Arguments) -> Answer:
 def _copy(room: Room, arguments: Arguments) -> Answer:
     source, target = parse_path(arguments["path"]), parse_path(arguments["to"])
     with room.open(arguments) as workspace:
-        found = find_file(workspace, source)
         parent, name = find_place(workspace, target, create=True)
         condition = None if arguments.get("replace") else require_absent(target)
-        document = _describe(workspace, target, workspace.copy(found.node, parent, name, condition=condition))
+        copied = look_again(lambda: workspace.copy(find_file(workspace, source).node, parent, name, condition=condition))
+        document = _describe(workspace, target, copied)
     return Answer(document, f"Copied {render_path(source)} to {document['path']}")
 
 

@@ -6,10 +6,11 @@ import stat
 from bisect import bisect_right
 from contextlib import closing
 from datetime import UTC, datetime
+from functools import partial
 
 from interfaces.finding import Bounds, Match, Outcome, Query, search
 from interfaces.mcp.paths import join_path, parse_path, render_path
-from interfaces.mcp.places import find_file, tag_of, type_of
+from interfaces.mcp.places import find_file, look_again, tag_of, type_of
 from interfaces.mcp.reading import (
     TOKEN_BYTES,
     Page,
@@ -96,16 +97,21 @@ def _more(document: Document) -> str:
 def _read(room: Room, arguments: Arguments) -> Answer:
     path = parse_path(arguments["path"])
     with room.open(arguments) as workspace:
-        attributes = find_file(workspace, path)
-        tag, raw = tag_of(attributes), arguments.get("encoding") == "base64"
-        with closing(workspace.open(attributes.node, Access())) as handle:
-            if cursor := arguments.get("cursor"):
-                start = parse_position(cursor, tag)
-            else:
-                start = Position(0, 0, tag) if raw else find_line(handle, arguments.get("first_line", 1), tag)
-            budget = arguments.get("max_tokens", DEFAULT_TOKENS) * TOKEN_BYTES
-            shown = read_base64(handle, start, budget) if raw else read_text(handle, start, arguments.get("lines", MAX_LINES), budget)
+        attributes, shown = look_again(partial(_read_page, workspace, path, arguments))
         return _answer_page(workspace.branch, path, attributes, shown)
+
+
+def _read_page(workspace: Workspace, path: bytes, arguments: Arguments) -> tuple[Attributes, Page]:
+    attributes = find_file(workspace, path)
+    tag, raw = tag_of(attributes), arguments.get("encoding") == "base64"
+    budget = arguments.get("max_tokens", DEFAULT_TOKENS) * TOKEN_BYTES
+    with closing(workspace.open(attributes.node, Access())) as handle:
+        if cursor := arguments.get("cursor"):
+            start = parse_position(cursor, tag)
+        else:
+            start = Position(0, 0, tag) if raw else find_line(handle, arguments.get("first_line", 1), tag)
+        shown = read_base64(handle, start, budget) if raw else read_text(handle, start, arguments.get("lines", MAX_LINES), budget)
+    return attributes, shown
 
 
 def _answer_page(branch: str, path: bytes, attributes: Attributes, shown: Page) -> Answer:
@@ -140,7 +146,10 @@ def _search(room: Room, arguments: Arguments) -> Answer:
 
 
 def _answer_search(branch: str, outcome: Outcome) -> Answer:
-    failures = [{"path": render_path(failure.path), "reason": failure.fault.message} for failure in outcome.failures]
+    failures = [
+        {"path": render_path(failure.path), "code": failure.fault.kind.value, "reason": failure.fault.message}
+        for failure in outcome.failures
+    ]
     document = {
         "branch": branch,
         **page([_describe_match(match) for match in outcome.matches], outcome.cursor),

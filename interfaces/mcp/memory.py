@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Iterator
+from functools import partial
 
 from interfaces.faults import Fault, Kind
 from interfaces.mcp.changes import MAX_REMOVED, lines_of, move, numbered_excerpt, put_file, read_all_text
 from interfaces.mcp.paths import parse_path, render_path
-from interfaces.mcp.places import find_existing, find_file, find_place, remove_tree, require_absent, require_tag, tag_of
+from interfaces.mcp.places import find_existing, find_file, find_place, look_again, remove_tree, require_absent, require_tag, tag_of
 from interfaces.mcp.room import Arguments, Room
 from interfaces.mcp.tool import BRANCH, TEXT, Answer, Effect, Tool, gives, takes
 from interfaces.port import ROOT, Attributes, Workspace, walk
@@ -124,7 +125,9 @@ def _exists(text: str) -> Fault:
 def _str_replace(room: Room, arguments: Arguments) -> Answer:
     text, path, wanted = arguments["path"], parse_memory_path(arguments["path"]), arguments["old_str"]
     with room.open(arguments) as workspace:
-        attributes, content = _read_note(workspace, path, f"Error: The path {text} does not exist. Please provide a valid path.")
+        attributes, content = look_again(
+            partial(_read_note, workspace, path, f"Error: The path {text} does not exist. Please provide a valid path.")
+        )
         lines, quoted = lines_of(content, wanted), wanted[:_MAX_QUOTED]
         if not lines:
             message = f"No replacement was performed, old_str `{quoted}` did not appear verbatim in {text}."
@@ -145,7 +148,7 @@ def _str_replace(room: Room, arguments: Arguments) -> Answer:
 def _insert(room: Room, arguments: Arguments) -> Answer:
     text, path, after = arguments["path"], parse_memory_path(arguments["path"]), arguments["insert_line"]
     with room.open(arguments) as workspace:
-        attributes, content = _read_note(workspace, path, f"Error: The path {text} does not exist")
+        attributes, content = look_again(partial(_read_note, workspace, path, f"Error: The path {text} does not exist"))
         lines = content.splitlines(keepends=True)
         if not 0 <= after <= len(lines):
             message = (

@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Callable
+from typing import TypeVar
 
 from interfaces.faults import Fault, Kind
 from interfaces.mcp.paths import render_path, split_path
 from interfaces.port import ROOT, Attributes, Condition, Workspace, walk
 from interfaces.web import conditions
 
+T = TypeVar("T")
+
 DIRECTORY_MODE = 0o755
 FILE_MODE = 0o644
+_ATTEMPTS = 10
 
 TYPES = {stat.S_IFREG: "file", stat.S_IFDIR: "directory", stat.S_IFLNK: "symlink", stat.S_IFIFO: "pipe", stat.S_IFSOCK: "socket"}
 
@@ -78,6 +82,17 @@ def require_tag(path: bytes, tag: str) -> Condition:
             )
 
     return check
+
+
+def look_again(act: Callable[[], T], kinds: frozenset[Kind] = frozenset({Kind.STALE})) -> T:
+    """Return what `act` returns, repeating it a few times while another writer is faster, which one of `kinds` tells. Raises as `act`."""
+    for _ in range(_ATTEMPTS - 1):
+        try:
+            return act()
+        except Fault as fault:
+            if fault.kind not in kinds:
+                raise
+    return act()
 
 
 def require_absent(path: bytes) -> Condition:

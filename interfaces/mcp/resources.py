@@ -65,7 +65,8 @@ def read_resource(room: Room, uri: str) -> types.ReadResourceResult:
 def complete(room: Room, argument: str, value: str, known: dict[str, str]) -> list[str]:
     """Return how a variable of the template can go on; `known` are those that are settled. Blocks. Raises `Fault`."""
     if argument == "branch":
-        return [name for name in (room.branch({}), MAIN) if name.startswith(value)]
+        with room.open({}) as workspace:
+            return [name for name in sorted({workspace.branch, MAIN}) if name.startswith(value)]
     if argument != "path":
         return []
     directory, _, prefix = value.rpartition("/")

@@ -172,5 +172,5 @@ def render_fault(fault: Fault) -> types.CallToolResult:
 
 def _leads_to(pattern: str, directory: bytes) -> bool:
     """Tell whether a lease's pattern is about a directory at the root or something in it."""
-    parts = Pattern(pattern if "/" in pattern else pattern + "/")
-    return bool(parts.step(parts.start, directory))
+    about = Pattern(pattern, anchored=True)
+    return bool(about.step(about.start, directory))
