@@ -13,18 +13,16 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import TypeVar
 
-from starlette.requests import Request
-
 from interfaces.faults import Fault, Kind
-from interfaces.http.responses import Stream, render
-from interfaces.port import Control, Document
+from interfaces.port import Caller, Control, Document
+from interfaces.web.asgi import Reply, Request
 from interfaces.web.limits import Limits
 from interfaces.web.pool import Pool
-from interfaces.web.problems import describe_fault
+from interfaces.web.problems import describe_fault, render_json
 
 _FROM_NOW = -1
 _END: Document = {"end": True}
-_HEADERS = {"content-type": "text/event-stream; charset=utf-8", "cache-control": "no-store", "x-accel-buffering": "no"}
+_HEADERS = (("content-type", "text/event-stream; charset=utf-8"), ("cache-control", "no-store"), ("x-accel-buffering", "no"))
 
 T = TypeVar("T")
 
@@ -41,19 +39,18 @@ class Events:
         self._open = 0
         self._draining = False
 
-    async def answer(self, request: Request, secret: str) -> Stream:
-        """Return the stream for a client. Raises `Kind.UNAUTHENTICATED`, `Kind.INVALID`, `Kind.UNAVAILABLE` when too many are open."""
+    async def answer(self, request: Request, caller: Caller) -> Reply:
+        """Return the stream for a client. Raises `Kind.INVALID`, `Kind.DENIED`, and `Kind.UNAVAILABLE` when too many are open."""
         after = _start_after(request)
         if self._draining or self._open >= self._limits.streams:
             raise Fault(Kind.UNAVAILABLE, "no further event stream can be opened", hint="close one, or connect again later")
         self._open += 1
         try:
-            iterator = await self._pool.run(self._subscribe, secret, after)
+            iterator = await self._pool.run(self._control.events, caller, after)
         except Fault:
             self._open -= 1
             raise
-        pieces = self._pieces(iterator, request.scope["request_id"])
-        return Stream(pieces, self._leave, 200, _HEADERS)
+        return Reply(200, _HEADERS, pieces=self._pieces(iterator, request.request_id), release=self._leave)
 
     def drain(self) -> None:
         """Let every stream end at its next wake-up, and open no other."""
@@ -62,9 +59,6 @@ class Events:
     def close(self) -> None:
         """Release the threads."""
         self._pool.close()
-
-    def _subscribe(self, secret: str, after: int) -> Iterator[Document]:
-        return self._control.events(self._control.authenticate(secret), after)
 
     def _leave(self) -> None:
         self._open -= 1
@@ -92,7 +86,7 @@ class Events:
 def render_event(kind: str, document: Document, sequence: int | None = None) -> bytes:
     """Return one event in the wire format; JSON text has no line breaks, so one ``data:`` line carries it."""
     identity = b"" if sequence is None else b"id: %d\n" % sequence
-    return identity + b"event: " + kind.encode() + b"\ndata: " + render(document) + b"\n\n"
+    return identity + b"event: " + kind.encode() + b"\ndata: " + render_json(document) + b"\n\n"
 
 
 def _next(iterator: Iterator[T], end: T) -> T:
@@ -101,7 +95,7 @@ def _next(iterator: Iterator[T], end: T) -> T:
 
 
 def _start_after(request: Request) -> int:
-    text = request.headers.get("last-event-id") or request.query_params.get("after") or str(_FROM_NOW)
+    text = request.headers.get("last-event-id") or request.parameters.get("after") or str(_FROM_NOW)
     if not text.removeprefix("-").isdecimal() or len(text) > 19:
         raise Fault(Kind.INVALID, f"{text!r} is not the sequence of a record", hint="repeat the id of the last event received")
     return max(_FROM_NOW, int(text))

@@ -12,9 +12,10 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from interfaces.faults import Fault, Kind
+from interfaces.finding import Match, Outcome
 from interfaces.port import Attributes, Document
 from interfaces.web.conditions import tag_of
-from interfaces.web.names import decode_segment, display_name, encode_segment
+from interfaces.web.names import decode_segment, display_name, encode_path, encode_segment
 
 PAGE = 1000
 MAX_PAGE = 10_000
@@ -54,6 +55,36 @@ def describe_directory(entries: Sequence[tuple[bytes, Attributes]], cursor: str,
     }
 
 
+def describe_outcome(outcome: Outcome) -> Document:
+    """Return the page of matches that a search found, and what it could not look at."""
+    return {
+        "items": [describe_match(match) for match in outcome.matches],
+        "next": outcome.cursor if outcome.truncated else None,
+        "truncated": outcome.truncated,
+        "stopped": outcome.stopped,
+        "searched": {"files": outcome.files, "bytes": outcome.bytes, "binary": outcome.binary, "failed": outcome.failed},
+        "failures": [
+            {"path": display_name(failure.path), "code": failure.fault.kind.value, "message": failure.fault.message}
+            for failure in outcome.failures
+        ],
+    }
+
+
+def describe_match(match: Match) -> Document:
+    """Return what a search says of one line, or (line 0) of one path."""
+    names = match.path.split(b"/")
+    node = describe_node(names[-1], match.attributes)
+    return {
+        "path": display_name(match.path),
+        "segments": encode_path(names),
+        "line": match.line,
+        "excerpt": match.excerpt,
+        "type": node["type"],
+        "size": node["size"],
+        "etag": node["etag"],
+    }
+
+
 def render_nanoseconds(value: int) -> str:
     """Return an RFC 3339 UTC time with all nine digits; a time no calendar has reads as the nearest one it has."""
     seconds, nanoseconds = divmod(min(max(value, _FIRST), _LAST), 1_000_000_000)
@@ -84,5 +115,33 @@ DIRECTORY_SCHEMA: Document = {
         "items": {"type": "array", "items": NODE_SCHEMA},
         "next": {"type": ["string", "null"], "description": "The cursor of the next page."},
         "truncated": {"type": "boolean"},
+    },
+}
+
+MATCHES_SCHEMA: Document = {
+    "type": "object",
+    "required": ["items", "next", "truncated", "stopped", "searched", "failures"],
+    "properties": {
+        "items": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["path", "segments", "line", "excerpt", "type", "size", "etag"],
+                "properties": {
+                    "path": {"type": "string", "description": "From the root of the branch, for people."},
+                    "segments": {"type": "string", "description": "The exact path, percent-encoded, as it goes into a URL."},
+                    "line": {"type": "integer", "description": "Counted from 1; 0: the path itself fits."},
+                    "excerpt": {"type": "string"},
+                    "type": {"type": "string"},
+                    "size": {"type": "integer"},
+                    "etag": {"type": "string"},
+                },
+            },
+        },
+        "next": {"type": ["string", "null"], "description": "The cursor that continues the search."},
+        "truncated": {"type": "boolean"},
+        "stopped": {"type": "string", "description": "The bound that was met, empty when everything was looked at."},
+        "searched": {"type": "object", "additionalProperties": {"type": "integer"}},
+        "failures": {"type": "array", "items": {"type": "object"}, "description": "What could not be looked at, the first ones."},
     },
 }

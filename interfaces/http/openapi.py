@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from interfaces.http.listing import DIRECTORY_SCHEMA, MAX_PAGE, NODE_SCHEMA, PAGE
+from interfaces.http.listing import DIRECTORY_SCHEMA, MATCHES_SCHEMA, MAX_PAGE, NODE_SCHEMA, PAGE
 from interfaces.http.routes import BODY_METHODS, Route, read_route
 from interfaces.port import Document
 from interfaces.web.problems import PROBLEM_SCHEMA
@@ -18,6 +18,8 @@ FILES_PATH = "/v1/branches/{branch}/files/{path}"
 
 _PROBLEM = {"$ref": "#/components/responses/Problem"}
 _NODE = {"$ref": "#/components/schemas/Node"}
+_DIRECTORY = {"$ref": "#/components/schemas/Directory"}
+_MATCHES = {"$ref": "#/components/schemas/Matches"}
 
 
 def describe_api(operations: Mapping[str, Document], version: str) -> Document:
@@ -31,11 +33,11 @@ def describe_api(operations: Mapping[str, Document], version: str) -> Document:
         "openapi": "3.1.0",
         "info": {"title": "Agent NAS", "version": version, "summary": "A lease and a branch for every run of an agent."},
         "servers": [{"url": "/"}],
-        "security": [{"bearer": []}],
+        "security": [{"bearer": []}, {"basic": []}],
         "paths": {path: dict(sorted(paths[path].items())) for path in sorted(paths)},
         "components": {
-            "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer", "description": "The secret of a lease or a token."}},
-            "schemas": {"Problem": PROBLEM_SCHEMA, "Node": NODE_SCHEMA, "Directory": DIRECTORY_SCHEMA},
+            "securitySchemes": _SCHEMES,
+            "schemas": {"Problem": PROBLEM_SCHEMA, "Node": NODE_SCHEMA, "Directory": DIRECTORY_SCHEMA, "Matches": MATCHES_SCHEMA},
             "responses": {"Problem": _content("What went wrong.", {"$ref": "#/components/schemas/Problem"}, "application/problem+json")},
         },
     }
@@ -84,6 +86,10 @@ def _content(description: str, schema: Document, media: str = "application/json"
     return {"description": description, "content": {media: {"schema": schema}}}
 
 
+_SCHEMES: Document = {
+    "bearer": {"type": "http", "scheme": "bearer", "description": "The secret of a lease or a token."},
+    "basic": {"type": "http", "scheme": "basic", "description": "A lease id or a principal's name, and its secret."},
+}
 _TEXT: Document = {"type": "string"}
 _NUMBER: Document = {"type": "integer"}
 _BYTES: Document = {"application/octet-stream": {"schema": {}}}
@@ -102,30 +108,33 @@ _PLACE = [
     ),
 ]
 _PARENTS = _parameter("query", "parents", {"type": "string", "enum": ["1"]}, description="1: make the directories above.")
+_PAGE = "Names on a page; a search has at most 1,000 matches, 100 when it does not say."
 _MODE = _parameter("query", "mode", {"type": "string", "pattern": "^[0-7]{1,4}$"}, description="Permission bits, octal.")
 
 _FILES: Document = {
     "parameters": _PLACE,
     "get": {
         "operationId": "file.read",
-        "summary": "Read a file; with ?list a directory, with ?stat what a name stands for",
+        "summary": "Read a file; with ?list a directory, with ?stat what a name stands for, with ?search what is below it",
         "tags": ["file"],
         "parameters": [
             _parameter("query", "list", _TEXT, description="List the directory as a document."),
             _parameter("query", "stat", _TEXT, description="Describe the node as a document."),
-            _parameter("query", "cursor", _TEXT, description="Continue a listing after the page that gave this as next."),
-            _parameter(
-                "query", "limit", {"type": "integer", "minimum": 1, "maximum": MAX_PAGE, "default": PAGE}, description="Names on a page."
-            ),
-            _parameter("header", "Range", _TEXT, description="bytes=first-last"),
+            _parameter("query", "search", _TEXT, description="Find lines that contain this text in the files below; empty: find paths."),
+            _parameter("query", "glob", _TEXT, description="search: only paths that fit this pattern, such as *.py or src/**/test_*."),
+            _parameter("query", "ignore_case", {"type": "string", "enum": ["1"]}, description="search: 1: A is a."),
+            _parameter("query", "at", _TEXT, description="Read the tree of this commit or snapshot."),
+            _parameter("query", "cursor", _TEXT, description="Continue after the page that gave this as next."),
+            _parameter("query", "limit", {"type": "integer", "minimum": 1, "maximum": MAX_PAGE, "default": PAGE}, description=_PAGE),
+            _parameter("header", "Range", _TEXT, description="bytes=first-last, several of them with commas between."),
             *_CONDITIONS,
         ],
         "responses": {
             "200": {
-                "description": "The content, the directory or the node.",
-                "content": {**_BYTES, "application/json": {"schema": {"anyOf": [{"$ref": "#/components/schemas/Directory"}, _NODE]}}},
+                "description": "The content, the directory, the node or the matches.",
+                "content": {**_BYTES, "application/json": {"schema": {"anyOf": [_DIRECTORY, _MATCHES, _NODE]}}},
             },
-            "206": {"description": "Part of the content.", "content": _BYTES},
+            "206": {"description": "Part of the content, or several parts.", "content": {**_BYTES, "multipart/byteranges": {"schema": {}}}},
             "304": {"description": "The client has it."},
             "default": _PROBLEM,
         },

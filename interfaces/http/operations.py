@@ -9,14 +9,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from starlette.requests import Request
-from starlette.responses import Response
-
 from interfaces.faults import Fault, Kind
 from interfaces.http.bodies import read_document
 from interfaces.http.responses import answer_document, answer_read
 from interfaces.http.routes import BODY_METHODS, Route, Table, join_arguments, read_query, read_route
-from interfaces.port import Control, Document
+from interfaces.port import Caller, Control, Document
+from interfaces.web.asgi import Reply, Request
 from interfaces.web.limits import Limits
 from interfaces.web.pool import Pool
 
@@ -33,18 +31,15 @@ class Operations:
         self._pool = pool
         self._table = Table(read_route(name, document) for name, document in control.operations().items())
 
-    async def answer(self, request: Request, secret: str) -> Response:
-        """Return the answer to a request. Raises `Fault`."""
-        route, in_path = self._table.match(request.method, request.scope["raw_path"])
+    async def answer(self, request: Request, caller: Caller) -> Reply:
+        """Return the answer to a request. Raises `Fault`, `Disconnected`."""
+        route, in_path = self._table.match(request.method, request.raw_path)
         body = await read_document(request, self._limits) if route.method in BODY_METHODS else {}
-        arguments = join_arguments(in_path, read_query(route, request.scope["query_string"]), body, read_headers(route, request))
-        document = await self._pool.run(self._call, secret, route, arguments)
+        arguments = join_arguments(in_path, read_query(route, request.query), body, read_headers(route, request))
+        document: Document = await self._pool.run(self._control.call, caller, route.operation, arguments)
         if route.effect:
             return answer_document(document, route.status)
         return answer_read(request, document, route.status)
-
-    def _call(self, secret: str, route: Route, arguments: dict[str, Any]) -> Document:
-        return self._control.call(self._control.authenticate(secret), route.operation, arguments)
 
 
 def read_headers(route: Route, request: Request) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from pathlib import Path
 import uvicorn
 
 from interfaces.http.app import Door
+from interfaces.web.family import Family, Members
 from interfaces.web.limits import Limits
 from interfaces.web.serve import configure
 
@@ -31,7 +32,7 @@ class HttpServer:
         self._socket_path = socket_path
         self._socket = _bind(socket_path)
         self._started = threading.Event()
-        self._server = _Announcing(configure(door, limits), self._started)
+        self._server = _Announcing(configure(Family(Members(http=door)), limits), self._started)
         self._thread = threading.Thread(target=self._serve, name="http-server", daemon=True)
 
     def start(self) -> None:
@@ -52,7 +53,6 @@ class HttpServer:
         self._socket.close()
         with contextlib.suppress(FileNotFoundError):
             self._socket_path.unlink()
-        self._door.close()
         return not self._thread.is_alive()
 
     def _serve(self) -> None:

@@ -1,42 +1,46 @@
 """Changing files and directories of a branch: ``PUT``, ``DELETE`` and ``POST ?op=`` below ``/v1/branches/{branch}/files``.
 
 1. A file is replaced whole: nobody, also after a crash, sees a mixture. An answered change is on stable storage.
-2. Conditions and the change they guard happen under one lock per path, so two clients of this door never both win the same ``If-Match``.
-   Against a mount the guard is only as good as the moment it was judged, as with every file server.
-3. Nothing is created above a path unless ``?parents=1`` asks for it, and nothing is written through a symlink.
-4. Nothing is replaced by a move or a copy unless the request says so.
+2. Conditions on what a put, a copy or the removal of a file replaces are judged in the moment of the change, for every door and mount
+   alike. Those on a directory, an append or the source of a move or a copy are as good as the moment before it.
+3. A condition that fails now is refused before the body is read.
+4. Nothing is created above a path unless ``?parents=1`` asks for it, and nothing is written through a symlink.
+5. Nothing is replaced by a move or a copy unless the request says so.
+6. Everything here blocks, and runs in the pool.
 """
 
 from __future__ import annotations
 
 import stat
-import threading
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
-from typing import IO, Any
+from functools import partial
+from typing import Any
 
 from interfaces.faults import Fault, Kind
 from interfaces.http.reads import describe, resolve
-from interfaces.port import ROOT, Access, AttributeChange, Attributes, Document, Handle, Workspace
+from interfaces.port import ROOT, Access, AttributeChange, Attributes, Content, Document, Handle, Workspace
+from interfaces.web.bodies import Upload
 from interfaces.web.conditions import require, validators_of
+from interfaces.web.contents import HandleContent
 from interfaces.web.names import Names, display_name, split_path
 
-_COPY = 1 << 20
+_PIECE = 1 << 20
 _FILE_MODE = 0o644
 _DIRECTORY_MODE = 0o755
-_STRIPES = 64
+_CONDITIONS = frozenset({"if-match", "if-none-match", "if-unmodified-since"})
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a request changes and under which conditions. `content` is a complete body, `document` a parsed one."""
+    """What a request changes and under which conditions. `content` is a body that arrives, `document` a parsed one."""
 
     names: Names
     method: str
     headers: Mapping[str, str]
     query: Mapping[str, str]
-    content: IO[bytes] | None = None
+    content: Upload | None = None
     document: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -44,25 +48,49 @@ class Target:
         """Return the path for people."""
         return display_name(b"/".join(self.names))
 
+    @property
+    def is_conditional(self) -> bool:
+        """Tell whether the request has conditions."""
+        return not self.headers.keys().isdisjoint(_CONDITIONS)
+
 
 Changed = tuple[int, Document | None]
 """A status and what there is now (None: nothing)."""
 
 
-class Locks:
-    """A fixed number of locks shared by all paths; two paths may share one, which costs time and nothing else."""
+class Guard:
+    """The conditions of a request, judged in the moment of the change; `existed` tells what it found then."""
 
-    def __init__(self) -> None:
-        """Make the locks."""
-        self._locks = tuple(threading.Lock() for _ in range(_STRIPES))
+    def __init__(self, target: Target) -> None:
+        """Guard the place of a request."""
+        self._target = target
+        self.existed = False
 
-    def of(self, branch: str, names: Names) -> threading.Lock:
-        """Return the lock of a path."""
-        return self._locks[hash((branch, names)) % _STRIPES]
+    def __call__(self, current: Attributes | None) -> None:
+        """Judge. Raises `Kind.PRECONDITION`, and `Kind.EXISTS` for a symlink."""
+        self.existed = current is not None
+        _require(self._target, current)
+        _refuse_symlink(self._target, current)
+
+
+class Vacancy:
+    """Whether a copy may take a name, judged in the moment of the change; `existed` tells what it found then."""
+
+    def __init__(self, names: Names, *, replaces: bool) -> None:
+        """Guard the place `names`; `replaces` allows a file there."""
+        self._names = names
+        self._replaces = replaces
+        self.existed = False
+
+    def __call__(self, current: Attributes | None) -> None:
+        """Judge. Raises `Kind.EXISTS`."""
+        self.existed = current is not None
+        if self.existed and not self._replaces:
+            raise Fault(Kind.EXISTS, f"{display_name(b'/'.join(self._names))} exists", hint='say "replace": true to replace it')
 
 
 def change(workspace: Workspace, target: Target) -> Changed:
-    """Carry out a request. Blocks. Raises `Fault`."""
+    """Carry out a request. Raises `Fault`."""
     if target.method == "PUT":
         return _put(workspace, target)
     if target.method == "DELETE":
@@ -75,14 +103,14 @@ def change(workspace: Workspace, target: Target) -> Changed:
 
 def _put(workspace: Workspace, target: Target) -> Changed:
     parent, name = _place(workspace, target)
-    current = _existing(workspace, parent, name)
-    _require(target, current)
-    _refuse_symlink(target, current)
+    guard = Guard(target)
+    if target.is_conditional:
+        guard(_existing(workspace, parent, name))
     mode = _read_mode(target.query)
-    attributes = workspace.publish(parent, name, mode or _FILE_MODE, _content(target))
+    attributes = workspace.publish(parent, name, _FILE_MODE if mode is None else mode, _content(target), condition=guard)
     if mode is not None and stat.S_IMODE(attributes.st_mode) != mode:
         attributes = workspace.set_attributes(attributes.node, AttributeChange(mode=mode))
-    return 200 if current else 201, describe(workspace, target.names, attributes)
+    return 200 if guard.existed else 201, describe(workspace, target.names, attributes)
 
 
 def _append(workspace: Workspace, target: Target) -> Changed:
@@ -90,11 +118,23 @@ def _append(workspace: Workspace, target: Target) -> Changed:
     current = _existing(workspace, parent, name)
     _require(target, current)
     _refuse_symlink(target, current)
+    upload = _content(target)
+    if upload.complete:
+        _append_from(workspace, parent, name, current, upload)
+    else:
+        # A body that breaks off must not leave its beginning in the file: it is complete before the file hears of it.
+        staged = workspace.stage(upload)
+        with closing(workspace.staged(staged.id)) as handle:
+            _append_from(workspace, parent, name, current, HandleContent(handle))
+        workspace.unstage(staged.id)
+    return 200 if current else 201, describe(workspace, target.names, workspace.lookup(parent, name))
+
+
+def _append_from(workspace: Workspace, parent: int, name: bytes, current: Attributes | None, content: Content) -> None:
     with closing(_open_end(workspace, parent, name, current)) as handle:
-        while piece := _content(target).read(_COPY):
+        while piece := content.read(_PIECE):
             handle.write(0, piece)
         handle.sync()
-    return 200 if current else 201, describe(workspace, target.names, workspace.lookup(parent, name))
 
 
 def _open_end(workspace: Workspace, parent: int, name: bytes, current: Attributes | None) -> Handle:
@@ -112,7 +152,7 @@ def _delete(workspace: Workspace, target: Target) -> Changed:
     if stat.S_ISDIR(current.st_mode):
         workspace.rmdir(parent, name)
     else:
-        workspace.unlink(parent, name)
+        workspace.unlink(parent, name, condition=partial(_require, target))
     workspace.sync()
     return 204, None
 
@@ -152,12 +192,9 @@ def _copy(workspace: Workspace, target: Target) -> Changed:
         raise Fault(Kind.NOT_PERMITTED, f"{target.title} is not a regular file", hint="copy its files one by one")
     names = _destination(target)
     into = resolve(workspace, names[:-1]).node
-    existing = _existing(workspace, into, names[-1])
-    if not _replaces(target) and existing:
-        raise Fault(Kind.EXISTS, f"{display_name(b'/'.join(names))} exists", hint='say "replace": true to replace it')
-    with closing(workspace.open(source.node, Access())) as handle:
-        attributes = workspace.publish(into, names[-1], stat.S_IMODE(source.st_mode), Reader(handle))
-    return 200 if existing else 201, describe(workspace, names, attributes)
+    vacancy = Vacancy(names, replaces=_replaces(target))
+    attributes = workspace.copy(source.node, into, names[-1], condition=vacancy)
+    return 200 if vacancy.existed else 201, describe(workspace, names, attributes)
 
 
 OPERATIONS: Mapping[str, Callable[[Workspace, Target], Changed]] = {
@@ -168,21 +205,6 @@ OPERATIONS: Mapping[str, Callable[[Workspace, Target], Changed]] = {
     "symlink": _symlink,
 }
 CONTENT_OPERATIONS = frozenset({"append"})
-
-
-class Reader:
-    """A handle, read from its start to its end."""
-
-    def __init__(self, handle: Handle) -> None:
-        """Read `handle`, which stays the caller's to close."""
-        self._handle = handle
-        self._offset = 0
-
-    def read(self, size: int, /) -> bytes:
-        """Return the next bytes, up to `size`; nothing at the end."""
-        piece = self._handle.read(self._offset, size)
-        self._offset += len(piece)
-        return piece
 
 
 def _place(workspace: Workspace, target: Target) -> tuple[int, bytes]:
@@ -227,7 +249,7 @@ def _refuse_symlink(target: Target, current: Attributes | None) -> None:
         )
 
 
-def _content(target: Target) -> IO[bytes]:
+def _content(target: Target) -> Upload:
     if target.content is None:
         raise Fault(Kind.INVALID, "the request carries no content", hint="send the bytes of the file as the body")
     return target.content

@@ -5,7 +5,8 @@
    on. While the disk is the slower one, no clock runs.
 3. An `Upload` is read by a thread while it arrives: at most `Limits.upload_buffer` bytes of it are in memory, whatever its size.
 4. A body that is refused, or whose client leaves, makes `Upload.read` raise. It never just ends, so that no half file is ever published.
-5. A body that fits into the buffer is complete before a thread is taken, so that a slow client with a small file holds none.
+5. A body that fits into the buffer is complete before a thread is taken, so that a slow client with a small file holds none. A client
+   that waits to be told to go on (``Expect``) is told when the first byte is wanted: what is refused is never sent.
 """
 
 from __future__ import annotations
@@ -95,6 +96,8 @@ class Upload:
         self._pieces: deque[bytes] = deque()
         self._held = 0
         self._ended = False
+        self._asked = asyncio.Event()
+        self._waits = request.headers.get("expect", "").lower() == "100-continue"
         self._fault: Fault | None = None
         self._left = False
         self._wanted = 0
@@ -107,12 +110,18 @@ class Upload:
         """Return how many bytes arrived so far; all of them once `read` returned nothing."""
         return self._arrival.total
 
+    @property
+    def complete(self) -> bool:
+        """Tell whether the whole body is here already, so that reading it waits for nobody."""
+        return self._ended
+
     async def into(self, pool: Pool, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Return what `call` returns, which reads this upload in a thread while it arrives.
 
         Raises what it raises, and `Disconnected` when the client left meanwhile.
         """
-        await self._fill()
+        if not self._waits:
+            await self._fill()
         if self._ended:
             return await pool.run(call, *args, **kwargs)
         feeding = asyncio.create_task(self._feed())
@@ -129,6 +138,8 @@ class Upload:
 
     def read(self, size: int, /) -> bytes:
         """Return the next bytes, up to `size`, nothing at the end. Raises the fault that ended the body early."""
+        if self._waits:
+            self._loop.call_soon_threadsafe(self._asked.set)
         with self._changed:
             self._wanted = min(size, _GATHER)
             while self._held < self._wanted and not self._ended and self._fault is None:
@@ -153,6 +164,8 @@ class Upload:
     async def _feed(self) -> None:
         """Hand over the rest as it arrives, never more than the buffer holds."""
         try:
+            if self._waits:
+                await self._asked.wait()
             while piece := await self._arrival.next():
                 await self._offer(piece)
             self._end(None)

@@ -21,6 +21,7 @@ from interfaces.port import Attributes
 from interfaces.web.problems import Refusal
 
 _TAG = re.compile(r'\s*(W/)?("[\x21\x23-\x7e\x80-\xff]*")\s*(?:,|$)')
+_PLAIN = re.compile(rb"[0-9A-Za-z._-]+")
 _RANGE = re.compile(r"[ \t]*([0-9]{0,19})-([0-9]{0,19})[ \t]*")
 _SAFE = frozenset({"GET", "HEAD"})
 
@@ -55,8 +56,9 @@ def tag_bytes(content: bytes) -> str:
 
 def tag_of(attributes: Attributes) -> str:
     """Return the strong entity tag of a node: of its content where it has any, else of its identity and times."""
-    if attributes.content:
-        return f'"{attributes.content.hex()}"'
+    content = attributes.content
+    if content:
+        return f'"{content.decode("ascii") if _PLAIN.fullmatch(content) else content.hex()}"'
     return f'"{attributes.node:x}-{attributes.size:x}-{attributes.mtime_ns:x}-{attributes.ctime_ns:x}"'
 
 

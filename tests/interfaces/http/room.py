@@ -1,163 +1,17 @@
-"""A room behind the door for tests: a folder of the file system as workspace, and a control with a few operations.
-
-It decides nothing: one secret, one branch, no policy. What it does is real: files on disk, threads, waiting.
-"""
+"""A control with a few operations, for what has nothing to do with files: one secret, no policy, no state."""
 
 from __future__ import annotations
 
-import os
 import queue
-import stat
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from interfaces.faults import Fault, Kind
-from interfaces.port import ROOT, Access, AttributeChange, Content, Document, Touch
+from interfaces.port import Document
 
 SECRET = "anl1-secret-of-a-lease"
-BRANCH = "builder/run-1"
-
-
-@dataclass(frozen=True, slots=True)
-class Stat:
-    node: int
-    st_mode: int
-    size: int
-    links: int
-    mtime_ns: int
-    ctime_ns: int
-    atime_ns: int
-    uid: int | None = None
-    gid: int | None = None
-    content: bytes = b""
-
-
-class OpenFile:
-    def __init__(self, node: int, descriptor: int, *, append: bool) -> None:
-        self.node = node
-        self.descriptor = descriptor
-        self.append = append
-
-    def read(self, offset: int, size: int) -> bytes:
-        return os.pread(self.descriptor, size, offset)
-
-    def write(self, offset: int, data: bytes) -> int:
-        return os.write(self.descriptor, data) if self.append else os.pwrite(self.descriptor, data, offset)
-
-    def sync(self) -> None:
-        os.fdatasync(self.descriptor)
-
-    def close(self) -> None:
-        if self.descriptor >= 0:
-            os.close(self.descriptor)
-        self.descriptor = -1
-
-
-@dataclass
-class Folder:
-    """A workspace over a folder; nodes are numbers given to paths as they are met."""
-
-    root: bytes
-    branch: str = BRANCH
-    paths: dict[int, bytes] = field(default_factory=dict)
-    opened: list[OpenFile] = field(default_factory=list)
-    closed: int = 0
-
-    def _path(self, node: int, name: bytes = b"") -> bytes:
-        path = self.root if node == ROOT else self.paths[node]
-        return path + b"/" + name if name else path
-
-    def _stat(self, path: bytes) -> Stat:
-        try:
-            found = os.lstat(path)
-        except (FileNotFoundError, NotADirectoryError) as error:
-            raise Fault(Kind.NOT_FOUND, "there is nothing of this name") from error
-        node = ROOT if path == self.root else found.st_ino + 1
-        self.paths[node] = path
-        return Stat(node, found.st_mode, found.st_size, found.st_nlink, found.st_mtime_ns, found.st_ctime_ns, found.st_atime_ns)
-
-    def lookup(self, parent: int, name: bytes) -> Stat:
-        return self._stat(self._path(parent, name))
-
-    def attributes(self, node: int) -> Stat:
-        return self._stat(self._path(node))
-
-    def list(self, node: int) -> Sequence[tuple[bytes, Stat]]:
-        path = self._path(node)
-        if not Path(os.fsdecode(path)).is_dir():
-            raise Fault(Kind.NOT_A_DIRECTORY, "not a directory")
-        return [(name, self._stat(path + b"/" + name)) for name in sorted(os.listdir(path))]
-
-    def readlink(self, node: int) -> bytes:
-        return os.readlink(self._path(node))
-
-    def open(self, node: int, access: Access) -> OpenFile:
-        flags = os.O_RDONLY if not access.write else os.O_WRONLY | (os.O_APPEND if access.append else 0)
-        handle = OpenFile(node, os.open(self._path(node), flags), append=access.append)
-        self.opened.append(handle)
-        return handle
-
-    def create(self, parent: int, name: bytes, mode: int) -> tuple[Stat, OpenFile]:
-        path = self._path(parent, name)
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
-        attributes = self._stat(path)
-        return attributes, OpenFile(attributes.node, descriptor, append=False)
-
-    def publish(self, parent: int, name: bytes, mode: int, content: Content) -> Stat:
-        path = self._path(parent, name)
-        if os.path.isdir(path) and not os.path.islink(path):
-            raise Fault(Kind.IS_A_DIRECTORY, "a directory is there")
-        staged = self.root + b"/../staged-" + str(threading.get_ident()).encode()
-        with open(staged, "wb") as file:
-            while piece := content.read(1 << 16):
-                file.write(piece)
-            os.fchmod(file.fileno(), stat.S_IMODE(os.lstat(path).st_mode) if os.path.lexists(path) else mode)
-        Path(os.fsdecode(staged)).rename(os.fsdecode(path))
-        return self._stat(path)
-
-    def mkdir(self, parent: int, name: bytes, mode: int) -> Stat:
-        path = self._path(parent, name)
-        try:
-            Path(os.fsdecode(path)).mkdir(mode)
-        except FileExistsError as error:
-            raise Fault(Kind.EXISTS, "it exists") from error
-        return self._stat(path)
-
-    def symlink(self, parent: int, name: bytes, target: bytes) -> Stat:
-        os.symlink(target, self._path(parent, name))
-        return self._stat(self._path(parent, name))
-
-    def unlink(self, parent: int, name: bytes) -> None:
-        os.unlink(self._path(parent, name))
-
-    def rmdir(self, parent: int, name: bytes) -> None:
-        try:
-            Path(os.fsdecode(self._path(parent, name))).rmdir()
-        except OSError as error:
-            raise Fault(Kind.NOT_EMPTY, "the directory is not empty") from error
-
-    def rename(self, parent: int, name: bytes, target: int, target_name: bytes, *, replace: bool = True, exchange: bool = False) -> None:
-        destination = self._path(target, target_name)
-        if os.path.lexists(destination) and not replace:
-            raise Fault(Kind.EXISTS, "it exists")
-        Path(os.fsdecode(self._path(parent, name))).rename(os.fsdecode(destination))
-
-    def set_attributes(self, node: int, change: AttributeChange) -> Stat:
-        if change.mode is not None:
-            os.chmod(self._path(node), change.mode)
-        return self.attributes(node)
-
-    def touched(self, since: int) -> Sequence[Touch] | None:
-        return None
-
-    def sync(self) -> None:
-        os.sync()
-
-    def close(self) -> None:
-        self.closed += 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,11 +58,9 @@ OPERATIONS: dict[str, Document] = {
 class Room:
     """The control."""
 
-    folder: Path
     calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     happenings: queue.Queue[Document] = field(default_factory=queue.Queue)
     draining: threading.Event = field(default_factory=threading.Event)
-    workspaces: list[Folder] = field(default_factory=list)
     ready_now: bool = True
 
     def authenticate(self, secret: str) -> Someone:
@@ -218,11 +70,10 @@ class Room:
             raise Fault(Kind.UNAUTHENTICATED, "nobody has this secret")
         return Someone()
 
-    def workspace(self, caller: Someone, branch: str) -> Folder:
-        if branch != BRANCH:
-            raise Fault(Kind.NOT_FOUND, f"there is no branch {branch!r}")
-        self.workspaces.append(Folder(os.fsencode(self.folder)))
-        return self.workspaces[-1]
+    def authenticate_basic(self, user: str, password: str) -> Someone:
+        if user != Someone().lease:
+            raise Fault(Kind.UNAUTHENTICATED, "nobody has this name")
+        return self.authenticate(password)
 
     def call(self, caller: Someone, operation: str, arguments: Mapping[str, Any]) -> Document:
         self.calls.append((operation, dict(arguments)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import logging
 import socket
 import time
@@ -41,11 +42,17 @@ def test_a_stranger_is_told_health_and_the_description_and_nothing_else(site: Si
     assert site.room.calls == []
 
 
-@pytest.mark.parametrize("credential", ["Basic dXNlcjpwYXNz", "Bearer", "Bearer  ", "anl1-secret-of-a-lease"])
-def test_a_secret_travels_as_bearer_only(site: Site, credential: str) -> None:
+@pytest.mark.parametrize("credential", ["Basic dXNlcjpwYXNz", "Basic !", "Bearer", "Bearer  ", "anl1-secret-of-a-lease"])
+def test_a_secret_travels_in_its_header_only(site: Site, credential: str) -> None:
     site.secret = ""
     assert site.ask("GET", "/v1/echoes/a", Authorization=credential).status == 401
     assert site.ask("GET", f"/v1/echoes/a?access_token={site.room and 'anl1-secret-of-a-lease'}").status == 401
+
+
+def test_basic_carries_a_lease_and_its_secret(site: Site) -> None:
+    credentials = base64.b64encode(f"lease-1:{site.secret}".encode()).decode()
+    site.secret = ""
+    assert site.ask("GET", "/v1/echoes/a", Authorization=f"Basic {credentials}").status == 200
 
 
 def test_an_expired_lease_says_so(site: Site) -> None:
@@ -115,14 +122,14 @@ def test_a_request_keeps_a_plain_id_and_loses_a_crooked_one(site: Site) -> None:
 
 
 def test_the_access_log_has_no_secret_and_no_query(site: Site, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO, "nas.http.access")
+    caplog.set_level(logging.INFO, "nas.access")
     site.ask("GET", "/v1/echoes/a?tag=private")
     site.ask("GET", "/v1/echoes/a%0Ab?tag=private")
     # A line is written once its answer was sent, so the client may be here first.
-    while len(lines := [record.getMessage() for record in caplog.records if record.name == "nas.http.access"]) < 2:
+    while len(lines := [record.getMessage() for record in caplog.records if record.name == "nas.access"]) < 2:
         time.sleep(0.01)
-    assert lines[0].startswith("GET /v1/echoes/a 200 ")
-    assert lines[1].startswith("GET /v1/echoes/a%0Ab 200 ")
+    assert lines[0].startswith("http GET /v1/echoes/a 200 ")
+    assert lines[1].startswith("http GET /v1/echoes/a%0Ab 200 ")
     assert "private" not in caplog.text
     assert site.secret not in caplog.text
 
@@ -133,7 +140,7 @@ def test_a_head_without_end_is_cut_off(site: Site) -> None:
 
 
 def test_many_headers_are_cut_off(site: Site) -> None:
-    with socket.create_connection(("127.0.0.1", site.server.port), timeout=20) as connection:
+    with socket.create_connection(("127.0.0.1", site.port), timeout=20) as connection:
         connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n")
         for number in range(400):
             try:

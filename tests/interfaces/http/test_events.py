@@ -5,10 +5,9 @@ from __future__ import annotations
 import http.client
 import threading
 from dataclasses import replace
-from pathlib import Path
 
 from interfaces.http.events import render_event
-from tests.interfaces.http.conftest import LIMITS, Site, start_site
+from tests.interfaces.http.conftest import LIMITS, Site, open_site
 from tests.interfaces.http.room import SECRET
 
 
@@ -16,7 +15,7 @@ class Listener:
     """One open stream."""
 
     def __init__(self, site: Site, target: str = "/v1/events", **headers: str) -> None:
-        self.connection = http.client.HTTPConnection("127.0.0.1", site.server.port, timeout=20)
+        self.connection = http.client.HTTPConnection("127.0.0.1", site.port, timeout=20)
         sent = {"Authorization": f"Bearer {SECRET}"} | {name.replace("_", "-"): value for name, value in headers.items()}
         self.connection.request("GET", target, headers=sent)
         self.response = self.connection.getresponse()
@@ -70,30 +69,27 @@ def test_a_place_that_is_no_sequence_is_refused(site: Site) -> None:
         assert site.ask(method, "/v1/events").headers["allow"] == "GET"
 
 
-def test_streams_are_bounded_and_a_client_that_left_makes_room(tmp_path: Path) -> None:
-    site = start_site(tmp_path, replace(LIMITS, streams=3))
-    listeners = [Listener(site) for _ in range(3)]
-    for listener in listeners:
+def test_streams_are_bounded_and_a_client_that_left_makes_room() -> None:
+    with open_site(replace(LIMITS, streams=3)) as site:
+        listeners = [Listener(site) for _ in range(3)]
+        for listener in listeners:
+            listener.hear_event()
+        refused = site.ask("GET", "/v1/events")
+        assert (refused.status, refused.document["code"], refused.headers["retry-after"]) == (503, "unavailable", "1")
+        listeners[0].close()
+        while (again := Listener(site)).response.status != 200:
+            again.close()
+        for listener in (again, *listeners[1:]):
+            listener.close()
+
+
+def test_a_drain_ends_every_stream_cleanly() -> None:
+    with open_site() as site:
+        listener = Listener(site)
         listener.hear_event()
-    refused = site.ask("GET", "/v1/events")
-    assert (refused.status, refused.document["code"], refused.headers["retry-after"]) == (503, "unavailable", "1")
-    listeners[0].close()
-    while (again := Listener(site)).response.status != 200:
-        again.close()
-    for listener in (again, *listeners[1:]):
-        listener.close()
-    site.room.draining.set()
-    assert site.server.drain(5)
-
-
-def test_a_drain_ends_every_stream_cleanly(tmp_path: Path) -> None:
-    site = start_site(tmp_path)
-    listener = Listener(site)
-    listener.hear_event()
-    heard: list[bytes] = []
-    reader = threading.Thread(target=lambda: heard.append(listener.response.read()))
-    reader.start()
-    assert site.server.drain(5)
+        heard: list[bytes] = []
+        reader = threading.Thread(target=lambda: heard.append(listener.response.read()))
+        reader.start()
     reader.join(10)
     listener.close()
     assert len(heard) == 1

@@ -20,6 +20,7 @@ import pytest
 from interfaces.faults import Fault, Kind
 from interfaces.http import Door, HttpServer
 from interfaces.port import Document
+from interfaces.web.pool import Pool
 from nasd.cli.main import run
 from nasd.operations import all_operations
 
@@ -122,11 +123,13 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Counter, 
     (home / "run").mkdir()
     (home / "owner.token").write_text(OWNER + "\n")
     counter = Counter()
-    server = HttpServer(Door(counter, version="0"), socket_path=home / "run" / "nasd.sock")
+    pool = Pool("http", 8)
+    server = HttpServer(Door(counter, version="0", pool=pool), socket_path=home / "run" / "nasd.sock")
     server.start()
     assert server.wait_started(20)
     yield counter, home
     assert server.drain(5)
+    pool.close()
 
 
 @pytest.fixture
