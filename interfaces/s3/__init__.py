@@ -1,1 +1,5 @@
-"""The S3 door: branches and snapshots as buckets, for the SDKs and tools that speak S3."""
+"""The S3 door: branches as buckets, files as objects, history as versions."""
+
+from interfaces.s3.app import S3
+
+__all__ = ["S3"]

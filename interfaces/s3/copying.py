@@ -1,0 +1,175 @@
+"""Copying objects, and parts of objects into uploads.
+
+1. A copy inside a branch is the kernel's as long as nothing about its bytes has to be computed; otherwise they are read once.
+2. Metadata and tags are the source's, or with the directive ``REPLACE`` the request's.
+3. Conditions on the source and on the target are both judged; the copy is read under the caller's rights on the source.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import replace
+
+from interfaces.port import Access, Attach, Attributes, Condition, Content, Workspace
+from interfaces.s3.call import Call
+from interfaces.s3.checksums import Algorithm, Checksum, parse_algorithm, start
+from interfaces.s3.conditions import judge_source
+from interfaces.s3.documents import Tags
+from interfaces.s3.faults import S3Fault
+from interfaces.s3.keys import check_key
+from interfaces.s3.listing import render_time
+from interfaces.s3.markup import document, tag
+from interfaces.s3.multipart import find_upload, keep_part
+from interfaces.s3.ranges import read_part_number, read_source_range
+from interfaces.s3.reading import Headers, render_version
+from interfaces.s3.records import Record, Summary, read_record
+from interfaces.s3.routing import read_source
+from interfaces.s3.seeing import Seen, opened_source
+from interfaces.s3.storing import FILE_MODE, Draft, Stored, store_directory, store_object
+from interfaces.s3.tree import Place
+from interfaces.s3.uploads import UploadedPart
+from interfaces.s3.writing import MAX_SINGLE, read_tags, refuse_unsupported
+from interfaces.web.asgi import Reply
+from interfaces.web.contents import HandleContent
+
+
+class HashedContent:
+    """A content whose MD5, and checksum when one is wanted, are computed as it is read."""
+
+    def __init__(self, content: Content, algorithm: Algorithm | None) -> None:
+        """Read `content`."""
+        self._content = content
+        self._md5 = hashlib.md5(usedforsecurity=False)
+        self._algorithm = algorithm
+        self._sum = start(algorithm) if algorithm else None
+
+    def read(self, size: int, /) -> bytes:
+        """Return the next bytes, up to `size`; nothing at the end."""
+        data = self._content.read(size)
+        self._md5.update(data)
+        if self._sum:
+            self._sum.update(data)
+        return data
+
+    @property
+    def md5(self) -> str:
+        """Return the MD5 of what was read, in hex."""
+        return self._md5.hexdigest()
+
+    @property
+    def checksum(self) -> Checksum | None:
+        """Return the checksum of what was read, None when none was wanted."""
+        return Checksum(self._algorithm, self._sum.digest()) if self._algorithm and self._sum else None
+
+
+def copy_object(call: Call) -> Reply:
+    """Answer ``PUT`` with ``x-amz-copy-source``."""
+    check_key(call.key)
+    refuse_unsupported(call.headers)
+    bucket, key, version = read_source(call.headers["x-amz-copy-source"])
+    replaces = _directive(call, "x-amz-metadata-directive") == "REPLACE"
+    if (bucket, key, version) == (call.bucket, call.key, None) and not replaces:
+        raise S3Fault(
+            "InvalidRequest",
+            "This copy request is illegal because it is trying to copy an object to itself without changing the object's metadata, "
+            "storage class, website redirect location or encryption attributes.",
+        )
+    with opened_source(call, bucket, key, version) as (past, seen), call.opened() as workspace:
+        judge_source(call.headers, seen.state)
+        if seen.size > MAX_SINGLE:
+            raise S3Fault(
+                "InvalidRequest", f"The specified copy source is larger than the maximum allowable size for a copy source: {MAX_SINGLE}"
+            )
+        record = read_record(call.headers) if replaces else replace(seen.record, version="")
+        tags = read_tags(call.headers) if _directive(call, "x-amz-tagging-directive") == "REPLACE" else seen.tags
+        stored = _store_copy(call, past, seen, workspace, record, tags)
+    return Reply(200, _headers(seen, stored.version), _render("CopyObjectResult", stored.record, stored.attributes.mtime_ns))
+
+
+def copy_part(call: Call) -> Reply:
+    """Answer ``PUT ?partNumber&uploadId`` with ``x-amz-copy-source``."""
+    number = read_part_number(call.parameters.get("partNumber", ""))
+    bucket, key, version = read_source(call.headers["x-amz-copy-source"])
+    begun = find_upload(call)
+    with opened_source(call, bucket, key, version) as (past, seen), call.opened() as workspace:
+        judge_source(call.headers, seen.state)
+        span = read_source_range(call.headers.get("x-amz-copy-source-range"), seen.size)
+        with _reading(past, seen, begun.algorithm, span.start, span.end) as content:
+            staged = workspace.stage(content)
+            checksum = content.checksum
+        now = int(call.door.clock() * 1e9)
+        part = keep_part(
+            call, workspace, begun, UploadedPart(number, staged.id, staged.size, content.md5, checksum.text if checksum else "", now)
+        )
+    summary = Summary(begun.algorithm, part.checksum) if begun.algorithm and part.checksum else None
+    return Reply(200, _headers(seen, ""), _render("CopyPartResult", Record(part.md5, checksum=summary), now))
+
+
+def _store_copy(call: Call, past: Workspace, seen: Seen, workspace: Workspace, record: Record, tags: Tags) -> Stored:
+    if seen.node is None and call.key.endswith(b"/"):
+        return store_directory(call, workspace, replace(record, etag=seen.record.etag), tags)
+    name = call.headers.get("x-amz-checksum-algorithm")
+    algorithm = parse_algorithm(name) if name else seen.record.checksum.algorithm if seen.record.checksum else None
+    if past is workspace and seen.node is not None and _is_kernels(seen.record, algorithm):
+        same = replace(record, etag=seen.record.etag, checksum=seen.record.checksum, parts=())
+        return store_object(call, workspace, Draft(lambda: same, tags), _copy_node(workspace, seen.node))
+    with _reading(past, seen, algorithm, 0, seen.size) as content:
+        draft = Draft(lambda: _computed(record, content), tags)
+        return store_object(call, workspace, draft, lambda place, condition, attach: _publish(workspace, place, content, condition, attach))
+
+
+def _is_kernels(record: Record, algorithm: Algorithm | None) -> bool:
+    """Tell whether tag and checksum of a source are those of its copy, so that no byte has to be looked at."""
+    summary = record.checksum
+    return "-" not in record.etag and (
+        algorithm is None or (summary is not None and summary.algorithm is algorithm and not summary.composite)
+    )
+
+
+def _computed(record: Record, content: HashedContent) -> Record:
+    checksum = content.checksum
+    return replace(record, etag=content.md5, checksum=Summary(checksum.algorithm, checksum.text) if checksum else None, parts=())
+
+
+def _copy_node(workspace: Workspace, node: int) -> Callable[[Place, Condition | None, Attach], Attributes]:
+    return lambda place, condition, attach: workspace.copy(node, place.parent, place.name, condition=condition, attach=attach)
+
+
+def _publish(workspace: Workspace, place: Place, content: Content, condition: Condition | None, attach: Attach) -> Attributes:
+    return workspace.publish(place.parent, place.name, FILE_MODE, content, condition=condition, attach=attach)
+
+
+@contextmanager
+def _reading(workspace: Workspace, seen: Seen, algorithm: Algorithm | None, first: int, end: int) -> Iterator[HashedContent]:
+    if seen.node is None:
+        yield HashedContent(_Nothing(), algorithm)
+        return
+    with closing(workspace.open(seen.node, Access())) as handle:
+        yield HashedContent(HandleContent(handle, first, end), algorithm)
+
+
+class _Nothing:
+    """The content of a directory."""
+
+    def read(self, _size: int, /) -> bytes:
+        return b""
+
+
+def _directive(call: Call, header: str) -> str:
+    value = call.headers.get(header, "COPY").upper()
+    if value not in {"COPY", "REPLACE"}:
+        raise S3Fault("InvalidArgument", f"Unknown {header}", elements={"ArgumentName": header, "ArgumentValue": value})
+    return value
+
+
+def _headers(seen: Seen, version: str) -> Headers:
+    source = [("x-amz-copy-source-version-id", seen.version)] if seen.version else []
+    return [("content-type", "application/xml"), *source, *render_version(version)]
+
+
+def _render(root: str, record: Record, modified_ns: int) -> bytes:
+    summary = record.checksum
+    told = (tag(summary.algorithm.element, summary.text), tag("ChecksumType", summary.kind)) if summary else ()
+    return document(root, tag("LastModified", render_time(modified_ns)), f"<ETag>&quot;{record.etag}&quot;</ETag>", *told)

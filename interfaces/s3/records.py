@@ -1,0 +1,183 @@
+"""What S3 knows of an object besides its bytes, kept in two extended attributes of the file. Pure.
+
+1. A record names the content it was made for (`Attributes.content`). Once another door changed the bytes it counts for nothing: tag,
+   headers, metadata, checksums and tags of an object are those of its content, or none.
+2. The entity tag is the MD5 of a single put, ``<md5 of md5s>-<parts>`` of a multipart upload. A file that another door wrote has a tag made
+   of its content's identity, with a dash, so that no client takes it for an MD5; it is stable until the content changes.
+3. Unknown fields of a record are left alone: a later release may write more.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from interfaces.port import Attributes
+from interfaces.s3.checksums import Algorithm, Checksum
+from interfaces.s3.documents import Tags
+from interfaces.s3.faults import S3Fault
+
+RECORD = b"user.s3.object"
+TAGS = b"user.s3.tags"
+
+MAX_METADATA = 2048
+"""Bytes of the names and values of user metadata together."""
+
+DEFAULT_TYPE = "binary/octet-stream"
+KEPT_HEADERS = (
+    "content-type",
+    "cache-control",
+    "content-disposition",
+    "content-encoding",
+    "content-language",
+    "expires",
+    "x-amz-website-redirect-location",
+)
+_META = "x-amz-meta-"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One part of an object that was uploaded in parts: its number, its size in bytes, its checksum as text when it has one."""
+
+    number: int
+    size: int
+    checksum: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """The checksum of an object: algorithm, value as it travels, and whether it is of the whole or of its parts' checksums."""
+
+    algorithm: Algorithm
+    text: str
+    composite: bool = False
+
+    @property
+    def kind(self) -> str:
+        """Return the checksum type in Amazon's words."""
+        return "COMPOSITE" if self.composite else "FULL_OBJECT"
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One object as S3 tells it. `headers` and `metadata` are what its writer sent; `parts` is empty for a single put."""
+
+    etag: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    checksum: Summary | None = None
+    parts: tuple[Part, ...] = ()
+    version: str = ""
+
+    def encode(self, content: bytes) -> bytes:
+        """Return the record as the attribute of the file that has `content`."""
+        return json.dumps({"c": content.decode("latin-1"), **record_fields(self)}, separators=(",", ":")).encode()
+
+
+def record_of(attributes: Attributes, xattrs: Mapping[bytes, bytes]) -> Record:
+    """Return the record of a file; one that another door wrote has only a tag."""
+    raw = xattrs.get(RECORD)
+    if raw is not None:
+        fields = json.loads(raw)
+        if fields.get("c") == attributes.content.decode("latin-1"):
+            return decode_record(fields)
+    return Record(foreign_tag(attributes.content))
+
+
+def etag_of(attributes: Attributes, xattrs: Mapping[bytes, bytes]) -> str:
+    """Return the entity tag of a file, without quotes."""
+    return record_of(attributes, xattrs).etag
+
+
+def record_fields(record: Record) -> dict[str, object]:
+    """Return a record as a JSON object; what says nothing is left out."""
+    checksum = record.checksum
+    fields = {
+        "e": record.etag,
+        "h": dict(record.headers),
+        "m": dict(record.metadata),
+        "k": [checksum.algorithm.value, checksum.text, checksum.composite] if checksum else None,
+        "p": [[part.number, part.size, part.checksum] for part in record.parts],
+        "v": record.version,
+    }
+    return {name: value for name, value in fields.items() if value}
+
+
+def decode_record(fields: Mapping[str, object]) -> Record:
+    """Return the record that `record_fields` told."""
+    known = dict(fields)
+    checksum = known.get("k")
+    parts = known.get("p") or []
+    headers, metadata = known.get("h") or {}, known.get("m") or {}
+    assert isinstance(headers, dict)
+    assert isinstance(metadata, dict)
+    assert isinstance(parts, list)
+    return Record(
+        str(known["e"]),
+        headers,
+        metadata,
+        Summary(Algorithm(checksum[0]), checksum[1], checksum[2]) if isinstance(checksum, list) else None,
+        tuple(Part(*part) for part in parts),
+        str(known.get("v", "")),
+    )
+
+
+def foreign_tag(content: bytes) -> str:
+    """Return the tag of a content that S3 did not write."""
+    return hashlib.sha256(content).hexdigest()[:32] + "-0"
+
+
+def encode_tags(tags: Tags, content: bytes) -> bytes | None:
+    """Return tags as the attribute of the file that has `content`; None when there are none."""
+    return json.dumps({"c": content.decode("latin-1"), "t": tags}, separators=(",", ":")).encode() if tags else None
+
+
+def tags_of(attributes: Attributes, xattrs: Mapping[bytes, bytes]) -> Tags:
+    """Return the tags of a file."""
+    raw = xattrs.get(TAGS)
+    if raw is None:
+        return ()
+    fields = json.loads(raw)
+    if fields["c"] != attributes.content.decode("latin-1"):
+        return ()
+    return tuple((name, value) for name, value in fields["t"])
+
+
+def read_record(headers: Mapping[str, str]) -> Record:
+    """Return the headers and metadata a writer sends, with no tag yet. Raises ``MetadataTooLarge``."""
+    metadata = {name[len(_META) :]: value for name, value in headers.items() if name.startswith(_META)}
+    size = sum(len(name) + len(value) for name, value in metadata.items())
+    if size > MAX_METADATA:
+        raise S3Fault("MetadataTooLarge", elements={"Size": str(size), "MaxSizeAllowed": str(MAX_METADATA)})
+    kept = {name: headers[name] for name in KEPT_HEADERS if headers.get(name)}
+    if "content-encoding" in kept:
+        kept["content-encoding"] = _without_chunking(kept["content-encoding"])
+    return Record("", {name: value for name, value in kept.items() if value}, metadata)
+
+
+def with_checksum(record: Record, checksum: Checksum | None) -> Record:
+    """Return the record of an object written at once, with its checksum."""
+    return replace(record, checksum=Summary(checksum.algorithm, checksum.text)) if checksum else record
+
+
+def render_record(record: Record) -> list[tuple[str, str]]:
+    """Return the headers that tell a record, but for its checksum."""
+    headers = [("etag", f'"{record.etag}"'), ("content-type", record.headers.get("content-type", DEFAULT_TYPE))]
+    headers.extend((name, value) for name, value in record.headers.items() if name != "content-type")
+    headers.extend((_META + name, value) for name, value in record.metadata.items())
+    return headers
+
+
+def render_checksum(record: Record) -> list[tuple[str, str]]:
+    """Return the headers that tell the checksum of a record."""
+    if record.checksum is None:
+        return []
+    return [(record.checksum.algorithm.header, record.checksum.text), ("x-amz-checksum-type", record.checksum.kind)]
+
+
+def _without_chunking(encoding: str) -> str:
+    """Return a content encoding without ``aws-chunked``, which is how the body travelled and not what it is."""
+    return ", ".join(each for each in (part.strip() for part in encoding.split(",")) if each != "aws-chunked")

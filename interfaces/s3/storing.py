@@ -1,0 +1,275 @@
+"""Putting objects into the tree and taking them out, with versions where a bucket keeps them.
+
+1. A put is one publication: bytes, record and tags take the name together, under the condition of the request.
+2. In a bucket with versions the shelf of the key is held from the moment the bytes are complete until the commit is made: what a
+   version says is what its commit holds.
+3. What stands there and no version holds (another door wrote it, or it is older than versioning) becomes one before it is replaced.
+4. A removal is on stable storage when it is told; directories that S3 made go with their last key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+
+from interfaces.faults import Fault, Kind
+from interfaces.port import ROOT, Access, Attach, Attributes, Condition, Workspace
+from interfaces.s3.call import Call, Door
+from interfaces.s3.conditions import guard_write
+from interfaces.s3.documents import Tags
+from interfaces.s3.faults import S3Fault
+from interfaces.s3.records import RECORD, TAGS, Record, encode_tags, etag_of, record_of, tags_of
+from interfaces.s3.shelf import NULL, Shelf, Shelves, Version, version_of
+from interfaces.s3.tree import IMPLIED, Place, find_directory, find_object, make_directory, make_place, prune
+from interfaces.web.contents import HandleContent
+
+ENABLED = "Enabled"
+SUSPENDED = "Suspended"
+FILE_MODE = 0o644
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a bucket was told: whether it keeps versions (empty: never asked), and its tags."""
+
+    versioning: str = ""
+    tags: Tags = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """An object about to be: its tags, and its record, asked for once the bytes are complete."""
+
+    record: Callable[[], Record]
+    tags: Tags = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """An object as it was stored. `version` is empty where the bucket keeps none."""
+
+    attributes: Attributes
+    record: Record
+    version: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """What a removal did: the version it took away or made (empty: none), and whether that is a delete marker."""
+
+    version: str = ""
+    marker: bool = False
+
+
+Publish = Callable[[Place, Condition | None, Attach], Attributes]
+"""Puts the bytes of an object at a place."""
+
+
+def settings_of(door: Door, branch: str) -> Settings:
+    """Return the settings of a bucket."""
+    body = door.notes.find(f"bucket/{branch}")[1]
+    return Settings(body.get("versioning", ""), tuple((name, value) for name, value in body.get("tags", ())))
+
+
+def store_object(call: Call, workspace: Workspace, draft: Draft, publish: Publish) -> Stored:
+    """Put the object that `publish` has the bytes of under the key of a call, under its conditions."""
+    place = make_place(workspace, call.key)
+    condition = guard_write(call.headers, place.standing, lambda found: etag_of(found, workspace.xattrs(found.node)))
+    versioning = settings_of(call.door, workspace.branch).versioning
+    try:
+        if versioning:
+            return _store_version(call, workspace, draft, lambda attach: publish(place, condition, attach), versioning)
+        return _store_plain(draft, lambda attach: publish(place, condition, attach))
+    except Fault as fault:
+        if fault.kind in {Kind.STALE, Kind.NOT_A_DIRECTORY} or (fault.kind is Kind.NOT_FOUND and not isinstance(fault, S3Fault)):
+            # A directory of the key went while the bytes were on their way; clients repeat a 503, and the next try makes it again.
+            raise S3Fault("ServiceUnavailable", "The directory of the key went away meanwhile. Try again.") from fault
+        raise
+
+
+def store_directory(call: Call, workspace: Workspace, record: Record, tags: Tags) -> Stored:
+    """Make the directory that the key of a call names an object without content."""
+    node = make_directory(workspace, call.key)
+    workspace.set_xattr(node, RECORD, record.encode(b""))
+    if tags:
+        workspace.set_xattr(node, TAGS, encode_tags(tags, b""))
+    workspace.sync()
+    return Stored(workspace.attributes(node), record)
+
+
+def remove_object(call: Call, workspace: Workspace, key: bytes, etag: str = "") -> Removed:
+    """Remove an object (only while its tag is `etag`, when one is said), or put a delete marker over it; what is not there is removed.
+
+    The caller makes it durable (`settle`).
+    """
+    place = _place_of(workspace, key)
+    condition = None
+    if place is not None and etag:
+        condition = guard_write({"if-match": etag}, place.standing, lambda found: etag_of(found, workspace.xattrs(found.node)))
+    versioning = settings_of(call.door, workspace.branch).versioning
+    if not versioning:
+        _remove_place(workspace, key, place, condition)
+        return Removed()
+    with Shelves(call.door, workspace.branch).held(key) as shelf:
+        if place is not None and place.standing is not None:
+            _keep_standing(call.door, workspace, shelf, place.standing, versioning)
+        _remove_place(workspace, key, place, condition)
+        marker = Version(_choose_id(call.door, versioning), int(call.door.clock() * 1e9))
+        shelf.put(marker)
+    return Removed(marker.id, marker=True)
+
+
+def remove_version(call: Call, workspace: Workspace, key: bytes, id: str) -> Removed:
+    """Take a version away for good; the one before it becomes the object, when it was the newest."""
+    with Shelves(call.door, workspace.branch).held(key) as shelf:
+        place = _place_of(workspace, key)
+        current = _version_in_tree(workspace, shelf, place)
+        version = shelf.find(id)
+        if version is None and current != id:
+            return Removed(id)
+        newest = shelf.versions[0].id if shelf.versions else ""
+        shelf.drop(id)
+        if current == id:
+            _remove_place(workspace, key, place, None)
+        if id in (current, newest):
+            _uncover(call, workspace, shelf, present=place is not None and current != id)
+    return Removed(id, marker=version is not None and version.is_marker)
+
+
+def settle(call: Call, workspace: Workspace, what: str) -> None:
+    """Make removals durable, as a commit where the bucket keeps versions."""
+    if settings_of(call.door, workspace.branch).versioning == ENABLED:
+        workspace.commit(f"s3: {what}")
+    workspace.sync()
+
+
+def publish_content(workspace: Workspace, content: object) -> Publish:
+    """Return what publishes bytes that are read from `content`."""
+    return lambda place, condition, attach: workspace.publish(
+        place.parent,
+        place.name,
+        FILE_MODE,
+        content,  # type: ignore[arg-type]
+        condition=condition,
+        attach=attach,
+    )
+
+
+def _store_plain(draft: Draft, publish: Callable[[Attach], Attributes]) -> Stored:
+    record = Record("")
+
+    def attach(content: bytes) -> Mapping[bytes, bytes | None]:
+        nonlocal record
+        record = draft.record()
+        return {RECORD: record.encode(content), TAGS: encode_tags(draft.tags, content)}
+
+    attributes = publish(attach)
+    return Stored(attributes, record)
+
+
+def _store_version(call: Call, workspace: Workspace, draft: Draft, publish: Callable[[Attach], Attributes], versioning: str) -> Stored:
+    id = _choose_id(call.door, versioning)
+    with ExitStack() as holding:
+        shelf = Shelf(call.key)
+        record = Record("")
+
+        def attach(content: bytes) -> Mapping[bytes, bytes | None]:
+            nonlocal shelf, record
+            shelf = holding.enter_context(Shelves(call.door, workspace.branch).held(call.key))
+            place = _place_of(workspace, call.key)
+            if place is not None and place.standing is not None:
+                _keep_standing(call.door, workspace, shelf, place.standing, versioning)
+            record = replace(draft.record(), version=id)
+            return {RECORD: record.encode(content), TAGS: encode_tags(draft.tags, content)}
+
+        attributes = publish(attach)
+        commit = workspace.commit(f"s3: put {call.text_key}")["commit"] if versioning == ENABLED else ""
+        shelf.put(Version(id, attributes.mtime_ns, record, commit, attributes.size, draft.tags))
+    return Stored(attributes, record, id)
+
+
+def _keep_standing(door: Door, workspace: Workspace, shelf: Shelf, standing: Attributes, versioning: str) -> None:
+    """Have what stands there in a commit and on the shelf, unless it is the ``null`` version that is about to be replaced."""
+    xattrs = workspace.xattrs(standing.node)
+    record = record_of(standing, xattrs)
+    known = shelf.find(record.version) if record.version else None
+    id = known.id if known else (NULL if not shelf.versions else door.entropy(16).hex())
+    if (known and known.commit) or (id == NULL and versioning == SUSPENDED):
+        return
+    commit = workspace.commit("s3: what stood here before")["commit"]
+    version = Version(id, standing.mtime_ns, replace(record, version=id), commit, standing.size, tags_of(standing, xattrs))
+    if known:
+        shelf.change(version)
+    else:
+        shelf.put(version)
+
+
+def _version_in_tree(workspace: Workspace, shelf: Shelf, place: Place | None) -> str:
+    """Return the version that stands in the tree, empty when nothing does."""
+    if place is None or place.standing is None:
+        return ""
+    return version_of(shelf, record_of(place.standing, workspace.xattrs(place.standing.node)))
+
+
+def _uncover(call: Call, workspace: Workspace, shelf: Shelf, *, present: bool) -> None:
+    """Make the newest version that is left the object, unless something else stands there."""
+    if present or not shelf.versions or shelf.versions[0].is_marker:
+        return
+    newest = shelf.versions[0]
+    assert newest.record is not None
+    record = newest.record
+
+    def attach(content: bytes) -> Mapping[bytes, bytes | None]:
+        return {RECORD: record.encode(content), TAGS: encode_tags(newest.tags, content)}
+
+    with call.opened(at=newest.commit) as past:
+        source = find_object(past, shelf.key).standing
+        assert source is not None
+        handle = past.open(source.node, Access())
+        try:
+            place = make_place(workspace, shelf.key)
+            workspace.publish(place.parent, place.name, FILE_MODE, HandleContent(handle), attach=attach)
+        finally:
+            handle.close()
+
+
+def _place_of(workspace: Workspace, key: bytes) -> Place | None:
+    try:
+        return find_object(workspace, key)
+    except Fault as fault:
+        if fault.kind is not Kind.NOT_FOUND:
+            raise
+        return None
+
+
+def _remove_place(workspace: Workspace, key: bytes, place: Place | None, condition: Condition | None) -> None:
+    if place is not None:
+        workspace.unlink(place.parent, place.name, condition=condition)
+        prune(workspace, place.parent)
+    elif key.endswith(b"/"):
+        _remove_directory(workspace, key)
+
+
+def _remove_directory(workspace: Workspace, key: bytes) -> None:
+    """Remove a directory that is itself a key; one with keys below it stays, as an implied one."""
+    try:
+        place = find_directory(workspace, key)
+    except Fault as fault:
+        if fault.kind is not Kind.NOT_FOUND:
+            raise
+        return
+    assert place.standing is not None
+    node = place.standing.node
+    known = RECORD in workspace.xattrs(node)
+    if not workspace.list(node):
+        workspace.rmdir(place.parent, place.name)
+        if place.parent != ROOT:
+            prune(workspace, place.parent)
+    elif known:
+        workspace.set_xattr(node, RECORD, None)
+        workspace.set_xattr(node, IMPLIED, b"1")
+
+
+def _choose_id(door: Door, versioning: str) -> str:
+    return door.entropy(16).hex() if versioning == ENABLED else NULL
