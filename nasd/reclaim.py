@@ -4,7 +4,8 @@
 2. Any other ended branch goes to the trash when its TTL has passed, and from there after the trash period. Until then
    `nas run checkout` brings everything back. What is uncommitted was committed when the run ended; a branch with
    uncommitted work is kept whatever its age.
-3. Every removal is recorded before it happens; a dry run changes nothing and says the same.
+3. The branch of a bucket stays until the bucket is deleted.
+4. Every removal is recorded before it happens; a dry run changes nothing and says the same.
 """
 
 from __future__ import annotations
@@ -56,6 +57,8 @@ class Reclaim:
             return "gone", ""
         if run.state == "active":
             return "keep", "the run is active"
+        if run.bucket:
+            return "keep", f"it is the bucket {run.bucket}"
         if run.branch in self._engine.dirty():
             return "keep", "it holds uncommitted work"
         if not self._engine.unmerged(run.branch, MAIN):

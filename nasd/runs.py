@@ -21,7 +21,7 @@ from nasd.ids import make_id
 from nasd.paths import render_path
 from nasd.wiring import Appliance
 from store.errors import NotFound
-from store.model import Committed, Note, Provenance
+from store.model import CommitId, Committed, Note, Provenance
 from trust.errors import Unknown
 from trust.gates import card_digest
 from trust.model import (
@@ -48,11 +48,15 @@ from trust.policy import Limits, decide, envelope
 MAIN = "main"
 DAY = 86400
 _KIND = "run"
+_BUCKET = "bucket"
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One execution. `state` is active, ended, expired, revoked or trashed; times are seconds since the epoch."""
+    """One execution. `state` is active, ended, expired, revoked or trashed; times are seconds since the epoch.
+
+    `bucket` is the other name its branch goes by, empty when it has none.
+    """
 
     run: str
     role: str
@@ -66,6 +70,7 @@ class Run:
     ended: int | None = None
     trashed: int | None = None
     reason: str = ""
+    bucket: str = ""
 
     @property
     def provenance(self) -> Provenance:
@@ -136,6 +141,13 @@ class Runs:
             return None
         return run if branch in (run.branch, run.run) else None
 
+    def of_bucket(self, name: str) -> Run | None:
+        """Return the run whose branch goes by the name of a bucket, None when none does."""
+        try:
+            return self.find(self._trust.document(_BUCKET, name).body["run"])
+        except Unknown:
+            return None
+
     def all(self) -> list[Run]:
         """Return every run, oldest first."""
         return sorted((_run(document.body) for document in self._trust.documents(_KIND)), key=lambda run: run.run)
@@ -150,8 +162,8 @@ class Runs:
 
     # -- starting -------------------------------------------------------------------------------------------------
 
-    def start(self, identity: Identity, request: Request) -> Document:
-        """Start a run and return it with its secret, shown this once.
+    def start(self, identity: Identity, request: Request, *, bucket: str = "") -> Document:
+        """Start a run and return it with its secret, shown this once. A `bucket` is the name of a branch that begins empty.
 
         Raises `Kind.GATED` with the gate outside the envelope, `Kind.DENIED` when the policy refuses.
         """
@@ -161,8 +173,10 @@ class Runs:
         now = self._appliance.now()
         request, gate = self._permitted(identity, principal, request, now)
         run_id = make_id("r", self._appliance.clock(), self._appliance.entropy(4))
-        base = self._engine.branch(MAIN).head
-        run = Run(run_id, principal.name, f"{principal.name}/{run_id}", identity.principal.name, request.purpose, "", base, now)
+        base = "" if bucket else self._engine.branch(MAIN).head
+        run = Run(
+            run_id, principal.name, f"{principal.name}/{run_id}", identity.principal.name, request.purpose, "", base, now, bucket=bucket
+        )
         with recorded(
             self._trust, self._appliance.clock, "run.start", identity, asdict(run) | {"request": request.card(run.owner)}
         ) as outcome:
@@ -177,7 +191,7 @@ class Runs:
         }
 
     def _create(self, identity: Identity, run: Run, request: Request, gate: Gate | None, now: int) -> tuple[Run, str]:
-        self._engine.create_branch(run.branch, self._engine.branch(MAIN).head, now)
+        branch = self._engine.create_branch(run.branch, CommitId(run.base) if run.base else None, now)
         try:
             with self._trust.transaction():
                 if gate is not None:
@@ -185,8 +199,10 @@ class Runs:
                 lease, secret = self._trust.issue_lease(
                     RunId(run.run), PrincipalName(run.role), identity.principal.name, request.scope(now), now
                 )
-                run = replace(run, lease=lease.id)
+                run = replace(run, lease=lease.id, base=branch.base)
                 self._trust.put_document(_KIND, run.run, asdict(run), 0)
+                if run.bucket:
+                    self._trust.put_document(_BUCKET, run.bucket, {"run": run.run}, 0)
         except Exception:
             self._engine.delete_branch(run.branch, self._engine.branch(run.branch).head)
             raise
@@ -310,6 +326,12 @@ class Runs:
                 self.save(replace(run, state=state, ended=now, reason=reason))
             outcome["commit"] = committed["commit"]
         return {"run": run.run, "state": state, "commit": committed["commit"], "left_out": committed["left_out"]}
+
+    def drop_bucket(self, run: Run) -> None:
+        """Take the name of its bucket from a run."""
+        with self._trust.transaction():
+            self._trust.remove_document(_BUCKET, run.bucket, self._trust.document(_BUCKET, run.bucket).version)
+            self.save(replace(run, bucket=""))
 
     def save(self, run: Run) -> None:
         """Store a changed run. Raises `trust.errors.Outdated` when somebody else changed it meanwhile."""
