@@ -39,7 +39,7 @@ class DaemonControl(Entrance):
         self._ready = ready
         self._operations = all_operations()
         self._validators = {name: Draft202012Validator(operation.parameters) for name, operation in self._operations.items()}
-        self._idempotency = Idempotency(desk.appliance.trust)
+        self._idempotency = Idempotency(desk.appliance.trust, desk.appliance.now)
 
     def call(self, caller: Caller, operation: str, arguments: Mapping[str, Any]) -> Document:
         """Carry out one operation."""

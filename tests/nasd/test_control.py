@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -31,8 +32,10 @@ class Desk:
 
 
 @pytest.fixture
-def desk(house: House) -> Desk:
-    return Desk(house)
+def desk(house: House) -> Iterator[Desk]:
+    opened = Desk(house)
+    yield opened
+    opened.control.close()
 
 
 def test_a_wrong_secret_is_told_nothing(desk: Desk) -> None:
@@ -160,6 +163,16 @@ def test_a_refusal_is_repeated_too(desk: Desk) -> None:
     assert (one.gate, one.message) == (other.gate, other.message)
 
 
+def test_a_key_is_free_again_after_a_day_and_not_before(desk: Desk, house: House) -> None:
+    def runs_after(seconds: float) -> int:
+        house.pass_time(seconds)
+        house.jobs.forget_answers()
+        desk.call("run.start", role="coder", idempotency_key="k1")
+        return len(desk.call("run.list")["items"])
+
+    assert [runs_after(0), runs_after(86_000), runs_after(4_000)] == [1, 1, 2]
+
+
 def test_a_token_is_never_shown_twice(desk: Desk) -> None:
     first = desk.call("token.issue", principal="owner", idempotency_key="k3")
     again = desk.call("token.issue", principal="owner", idempotency_key="k3")
@@ -216,7 +229,7 @@ def test_every_operation_describes_itself(desk: Desk) -> None:
     assert len(operations) > 40
     for name, document in operations.items():
         assert document["summary"][0].isupper(), name
-        assert document["method"] in ("GET", "POST"), name
+        assert document["method"] in ("DELETE", "GET", "POST"), name
         assert document["effect"] == (
             document["method"] == "POST" and name not in ("policy.validate", "policy.explain", "record.verify")
         ), name
