@@ -22,7 +22,7 @@ from interfaces.faults import Fault, Kind
 from interfaces.http import Door
 from interfaces.mcp import McpDoor
 from interfaces.port import Control
-from interfaces.s3 import S3
+from interfaces.s3 import S3Door
 from interfaces.web.family import Family, Members
 from interfaces.web.guard import LOOPBACK_NAMES
 from interfaces.web.limits import Limits
@@ -95,7 +95,7 @@ def make_family(control: Control, pool: Pool, limits: Limits, names: frozenset[s
             http=Door(control, version=release, **common),
             webdav=WebdavDoor(control, **common),
             mcp=McpDoor(control, version=release, **common),
-            s3=S3(control, **common),
+            s3=S3Door(control, **common),
         )
     )
 

@@ -1,5 +1,5 @@
 """The S3 door: branches as buckets, files as objects, history as versions."""
 
-from interfaces.s3.app import S3
+from interfaces.s3.app import S3Door
 
-__all__ = ["S3"]
+__all__ = ["S3Door"]

@@ -109,7 +109,7 @@ _METHODS = frozenset({"DELETE", "GET", "HEAD", "POST", "PUT"})
 _MEANINGLESS = frozenset({"POST bucket", "POST object", "PUT service", "DELETE service", "POST service", "HEAD service"})
 
 
-class S3:
+class S3Door:
     """The application."""
 
     def __init__(
