@@ -36,11 +36,12 @@ class Idempotency:
 
         Raises `Kind.KEY_REUSED` for another request under the key, `Kind.BUSY` while the first attempt has no answer.
         """
-        name, claim = _digest([principal, key]), {"request": _digest(request), "at": self._now()}
+        name, digest = _digest([principal, key]), _digest(request)
+        claim = {"request": digest, "at": self._now()}
         try:
             self._trust.put_document(_KIND, name, claim | {"answer": None}, 0)
         except (Taken, Outdated):
-            return self._kept(name, key, claim["request"])
+            return self._kept(name, key, digest)
         try:
             answer = effect()
         except Fault as fault:
