@@ -1,0 +1,12 @@
+"""A small client for each door, and the table of the words it says no in."""
+
+from tests.contract.doors.clients.http import HTTP
+from tests.contract.doors.clients.inside import REQUESTS, SESSION
+from tests.contract.doors.clients.mcp import MCP
+from tests.contract.doors.clients.mount import MOUNT
+
+TRUTHS = (REQUESTS, SESSION)
+"""The port, asked in its two ways."""
+
+DOORS = (*TRUTHS, MOUNT, HTTP, MCP)
+"""Everything that is asked."""
