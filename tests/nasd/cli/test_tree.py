@@ -21,7 +21,7 @@ ADVERTISED = """
 init serve stop status doctor mount umount commit log diff show restore propose verify gc export completion version
 principal-add principal-list principal-disable token-issue token-list token-revoke
 run-start run-list run-show run-exec run-checkout run-end proposal-list proposal-show proposal-diff proposal-withdraw
-gate-list gate-show gate-approve gate-reject lease-list lease-show lease-narrow lease-revoke
+gate-list gate-show gate-approve gate-reject lease-list lease-show lease-narrow lease-revoke lease-credentials
 policy-validate policy-explain policy-show record-list record-export
 """
 

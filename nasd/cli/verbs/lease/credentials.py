@@ -13,7 +13,9 @@ from nasd.client import place
 @click.argument("lease", required=False)
 @click.option("--for", "door", type=click.Choice(["s3", "git", "webdav", "mcp"]), required=True, help="The client's protocol.")
 def command(session: Session, lease: str | None, door: str) -> None:
-    """Print what a client of another door needs to use a lease, ready to paste.
+    """Print what another client needs to use a lease.
+
+    Ready to paste: into a shell for S3, git and WebDAV, into the client's configuration for MCP.
 
     Without LEASE: of the lease it acts with. What is printed is as good as the lease itself, and falls with it.
     """
