@@ -52,14 +52,23 @@ class HouseOfDoors:
 
     def issue_token(self, name: str, kind: str = "human", roles: str = "") -> str:
         """Make a principal when it is not there, and return the secret of a token of its own."""
-        trust, now = self.house.trust, self.house.appliance.now()
-        if name not in {principal.name for principal in trust.principals()}:
-            trust.add_principal(name, PrincipalKind(kind), now, {"roles": roles} if roles else {})
-        return trust.issue_token(name, "test", None, now)[1]
+        self._ensure_principal(name, kind, roles)
+        return self.house.trust.issue_token(name, "test", None, self.house.appliance.now())[1]
+
+    def key_pair(self, name: str, kind: str = "service") -> tuple[str, str]:
+        """Return the S3 access key and secret of a principal, which is made when it is not there."""
+        self._ensure_principal(name, kind, "")
+        token = self.house.trust.issue_token(name, "test", None, self.house.appliance.now())[0]
+        return self.house.trust.token_key_pair(token.id)
 
     def call(self, secret: str, operation: str, arguments: Document | None = None) -> Document:
         """Carry out an operation for the holder of a secret."""
         return self.control.call(self.control.authenticate(secret), operation, arguments or {})
+
+    def _ensure_principal(self, name: str, kind: str, roles: str) -> None:
+        trust = self.house.trust
+        if name not in {principal.name for principal in trust.principals()}:
+            trust.add_principal(name, PrincipalKind(kind), self.house.appliance.now(), {"roles": roles} if roles else {})
 
 
 @contextmanager

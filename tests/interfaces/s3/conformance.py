@@ -103,7 +103,7 @@ def main(arguments: Sequence[str]) -> int:
     with (
         tempfile.TemporaryDirectory() as folder,
         open_house(Path(folder), policy=POLICY.format(names=", ".join(names))) as house,
-        serving(S3Door(house.control, pool=Pool("s3", 16), limits=Limits(), names=None)) as url,
+        serving(S3Door(house.control, pool=Pool("s3", 16), limits=Limits())) as url,
     ):
         tests = _collect(python, checkout, _configure(Path(folder), house, url, 0), options)
         configurations = [_configure(Path(folder), house, url, worker) for worker in workers]
@@ -154,7 +154,6 @@ def _configure(folder: Path, house: HouseOfDoors, url: str, worker: int) -> Path
     }
     for person in PEOPLE:
         name = _name(person, worker)
-        house.issue_token(name, "service")
         access_key, secret = house.key_pair(name)
         told = {"display_name": name, "user_id": name, "email": f"{name}@example.com", "access_key": access_key, "secret_key": secret}
         sections[person] = told | {"api_name": "us-east-1", "tenant": "testx"}
