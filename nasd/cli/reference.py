@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import click
 
-from nasd.cli.tree import make_root
+from nasd.cli.tree import Noun, make_root
 
 _WIDTH = 100
 _INTRODUCTION = """\
@@ -51,6 +51,8 @@ def walk_commands(group: click.Group, path: str, context: click.Context) -> Iter
     for name in group.list_commands(context):
         command = group.get_command(context, name)
         if isinstance(command, click.Group):
+            if isinstance(command, Noun) and command.own is not None:
+                yield f"{path} {name}", command
             yield from walk_commands(command, f"{path} {name}", context)
         elif command is not None:
             yield f"{path} {name}", command

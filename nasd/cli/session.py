@@ -47,18 +47,20 @@ class Session:
     @functools.cached_property
     def client(self) -> Client:
         """Return the client with the credential in force: the lease file, the environment, or the owner's token."""
+        return self.client_with(self.secret)
+
+    @property
+    def secret(self) -> str | None:
+        """Return the credential in force, None when there is none."""
         from nasd.config import secret_of
 
         environment = {"NAS_LEASE_FILE": self._lease_file} if self._lease_file else os.environ
-        return self.client_with(secret_of(environment, self.settings))
+        return secret_of(environment, self.settings)
 
     @property
     def acts_with_lease(self) -> bool:
         """Tell whether the credential in force is a run's lease."""
-        from nasd.config import secret_of
-
-        environment = {"NAS_LEASE_FILE": self._lease_file} if self._lease_file else os.environ
-        return (secret_of(environment, self.settings) or "").startswith("anl1.")
+        return (self.secret or "").startswith("anl1.")
 
     def client_with(self, secret: str | None) -> Client:
         """Return a client with another credential."""

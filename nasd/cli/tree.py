@@ -1,7 +1,7 @@
 """The tree of commands, found by being there.
 
 1. ``verbs/init.py`` is ``nas init``; ``verbs/run/start.py`` is ``nas run start``; a noun's help is the docstring of its folder.
-   Adding a verb is one more file and no edit elsewhere.
+   Adding a verb is one more file and no edit elsewhere. A folder that has a ``command`` of its own is a verb too: ``nas mcp``.
 2. Only the verb that runs is imported: what it costs to start `nas` does not grow with the number of verbs.
 3. An underscore in a file name is a hyphen on the command line.
 """
@@ -9,20 +9,27 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import click
 
 
 class Noun(click.Group):
-    """A group whose verbs are the modules of a package."""
+    """A group whose verbs are the modules of a package; `own` is what it does when none of them is named."""
 
-    def __init__(self, package: str, folder: Path, name: str | None = None, help: str | None = None) -> None:
+    def __init__(
+        self, package: str, folder: Path, name: str | None = None, help: str | None = None, own: click.Command | None = None
+    ) -> None:
         """Find verbs in `folder`, importable as `package`."""
-        super().__init__(name, help=help, context_settings={"help_option_names": ["-h", "--help"]})
+        super().__init__(name, help=help, context_settings={"help_option_names": ["-h", "--help"]}, invoke_without_command=own is not None)
         self._package = package
         self._folder = folder
+        self.own = own
+        if own is not None:
+            self.params, self.callback, self.epilog, self.help = own.params, _alone(own), own.epilog, own.help
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of the verbs and nouns here, in order."""
@@ -53,7 +60,18 @@ def make_root() -> Noun:
 
 
 def _load_noun(module: str, folder: Path, name: str) -> Noun:
-    return Noun(module, folder, name, import_module(module).__doc__)
+    loaded = import_module(module)
+    return Noun(module, folder, name, loaded.__doc__, getattr(loaded, "command", None))
+
+
+def _alone(own: click.Command) -> Callable[..., Any]:
+    """Return what runs a noun's own command unless one of its verbs is about to run."""
+
+    def run(**arguments: Any) -> Any:
+        context = click.get_current_context()
+        return context.invoke(own, **arguments) if context.invoked_subcommand is None else None
+
+    return run
 
 
 def _load_verb(module: str, name: str) -> click.Command:

@@ -22,6 +22,7 @@ init serve stop status doctor mount umount commit log diff show restore propose 
 principal-add principal-list principal-disable token-issue token-list token-revoke
 run-start run-list run-show run-exec run-checkout run-end proposal-list proposal-show proposal-diff proposal-withdraw
 gate-list gate-show gate-approve gate-reject lease-list lease-show lease-narrow lease-revoke lease-credentials
+mcp mcp-config
 policy-validate policy-explain policy-show record-list record-export
 """
 
@@ -48,6 +49,24 @@ def test_a_verb_is_added_by_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert root.list_commands(click.Context(root)) == ["moon"]
     assert root.main(["moon", "land-softly", "--json"], standalone_mode=False) is None
     assert "Land." in dict(walk_commands(root, "nas", click.Context(root)))["nas moon land-softly"].get_help(click.Context(root))
+
+
+def test_a_folder_with_a_command_of_its_own_is_a_verb_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    package = tmp_path / "own_verbs"
+    (package / "sea").mkdir(parents=True)
+    (package / "__init__.py").write_text('"""More verbs."""\n')
+    source = "import click\nfrom nasd.cli.session import verb\n@verb\n@click.option('--far', is_flag=True)\ndef command(session{0}):\n"
+    own = '    """Look at the sea."""\n    print("far" if far else "near")\n'
+    (package / "sea" / "__init__.py").write_text(source.format(", far") + own)
+    (package / "sea" / "cross.py").write_text(source.format(", far") + '    """Cross it."""\n    print("crossed")\n')
+    monkeypatch.syspath_prepend(str(tmp_path))
+    root = Noun("own_verbs", package, "nas")
+    assert root.main(["sea", "--far"], standalone_mode=False) is None
+    assert root.main(["sea", "cross"], standalone_mode=False) is None
+    assert capsys.readouterr().out == "far\ncrossed\n"
+    assert [path for path, _ in walk_commands(root, "nas", click.Context(root))] == ["nas sea", "nas sea cross"]
 
 
 def test_every_verb_has_json_and_says_how_it_can_end() -> None:
