@@ -1,4 +1,4 @@
-"""What the daemon does by itself: automatic commits, ends of leases, deadlines of gates, forgetting kept answers.
+"""What the daemon does by itself: automatic commits, ends of leases, deadlines of gates, tidying.
 
 1. One thread, one tick every quarter of a second; a job that fails is logged and tried again at the next tick.
 2. A branch is committed when it has been quiet for the configured delay; one that never rests is committed every thirty delays.
@@ -15,6 +15,7 @@ from interfaces.faults import Fault
 from nasd.faults import as_fault
 from nasd.gates import Gates
 from nasd.idempotency import KEPT_SECONDS, forget_answers
+from nasd.logs import rotate_logs
 from nasd.mounts import Mounts
 from nasd.runs import Run, Runs
 from nasd.wiring import Appliance
@@ -26,6 +27,7 @@ from trust.model import Epoch, Identity, LeaseId, LeaseState, PrincipalName
 
 TICK = 0.25
 HOUR = 3600
+TIDY_SECONDS = 300
 SERVICE = PrincipalName("svc:nas")
 _PATIENCE = 30
 log = logging.getLogger("nasd.jobs")
@@ -43,7 +45,7 @@ class Jobs:
         self._seen: dict[str, tuple[Version, float, float]] = {}
         self._epoch: Epoch | None = None
         self._next_expiry = 0
-        self._next_forgetting = 0
+        self._next_tidying = 0
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._loop, name="jobs", daemon=True)
 
@@ -59,7 +61,7 @@ class Jobs:
 
     def tick(self) -> None:
         """Do everything that is due now."""
-        for job in (self.commit_quiet, self.close_ended, self._expire_gates, self.forget_answers):
+        for job in (self.commit_quiet, self.close_ended, self._expire_gates, self.tidy):
             self._attempt(job)
 
     def commit_quiet(self) -> None:
@@ -84,12 +86,15 @@ class Jobs:
         expiries = [self._close_if_ended(run, now) for run in self._runs.active()]
         self._epoch, self._next_expiry = epoch, min(expiries, default=now + HOUR)
 
-    def forget_answers(self) -> None:
-        """Once an hour forget the answers that are kept for repeats of a request and that nobody repeats any more."""
+    def tidy(self) -> None:
+        """Every few minutes begin long logs anew, and forget the answers that were kept for repeats of a request and are old."""
         now = self._appliance.now()
-        if now >= self._next_forgetting:
-            self._next_forgetting = now + HOUR
-            forget_answers(self._appliance.trust, now - KEPT_SECONDS)
+        if now < self._next_tidying:
+            return
+        self._next_tidying = now + TIDY_SECONDS
+        for path in rotate_logs(self._appliance.settings.log):
+            log.info("%s was long and began anew", path.name)
+        forget_answers(self._appliance.trust, now - KEPT_SECONDS)
 
     def _close_if_ended(self, run: Run, now: int) -> int:
         """Return when the run's lease expires."""

@@ -40,6 +40,7 @@ class Reconciliation:
             "run.start": self._run_start,
             "run.end": self._run_end,
             "commit": self._commit,
+            "push": self._commit,
             "propose": self._propose,
             "merge": self._merge,
             "gate.answer": self._gate_answer,

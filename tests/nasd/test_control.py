@@ -12,7 +12,6 @@ from nasd.control import DaemonControl
 from tests.nasd.conftest import House
 from trust.model import LeaseId, PrincipalKind
 
-
 _QUESTIONS = ("policy.validate", "policy.explain", "record.verify", "lease.credentials")
 """What changes nothing and is asked by POST, because what it is asked or answers belongs in no log and no cache."""
 
@@ -170,7 +169,7 @@ def test_a_refusal_is_repeated_too(desk: Desk) -> None:
 def test_a_key_is_free_again_after_a_day_and_not_before(desk: Desk, house: House) -> None:
     def runs_after(seconds: float) -> int:
         house.pass_time(seconds)
-        house.jobs.forget_answers()
+        house.jobs.tidy()
         desk.call("run.start", role="coder", idempotency_key="k1")
         return len(desk.call("run.list")["items"])
 
