@@ -19,6 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from interfaces.faults import Fault, Kind
+from interfaces.git import GitDoor
+from interfaces.git.ports import Repositories
 from interfaces.http import Door
 from interfaces.mcp import McpDoor
 from interfaces.port import Control
@@ -35,6 +37,7 @@ from nasd.faults import as_fault
 from nasd.gateway import GatewayControl
 from nasd.link import LinkClient
 from nasd.processes import describe_failure, report_to
+from nasd.repositories import GitRepositories
 from nasd.runs import Runs
 from nasd.sight import Sight
 from nasd.wiring import open_appliance
@@ -66,12 +69,13 @@ def _serve(spec: dict[str, Any], report: int) -> None:
         signal.signal(number, lambda *_: stopping.set())
     threading.Thread(target=_end_with_daemon, args=(stopping,), name="daemon-watch", daemon=True).start()
     appliance = open_appliance(settings, "gateway")
-    control = GatewayControl(Sight(appliance, Runs(appliance)), LinkClient(settings.link))
+    sight = Sight(appliance, Runs(appliance))
+    control = GatewayControl(sight, LinkClient(settings.link))
     limits = Limits()
     pool = Pool("gateway", limits.threads, limits.uploads)
     try:
         run(
-            make_family(control, pool, limits, LOOPBACK_NAMES | settings.host_names),
+            make_family(control, GitRepositories(sight, control), pool, limits, LOOPBACK_NAMES | settings.host_names),
             descriptor=int(spec["descriptor"]),
             limits=limits,
             ready=lambda: report_to(report, {"ready": True}),
@@ -86,7 +90,7 @@ def _serve(spec: dict[str, Any], report: int) -> None:
         appliance.close()
 
 
-def make_family(control: Control, pool: Pool, limits: Limits, names: frozenset[str]) -> Family:
+def make_family(control: Control, repositories: Repositories, pool: Pool, limits: Limits, names: frozenset[str]) -> Family:
     """Return the application of every door of the HTTP family, asked for under `names`."""
     common: dict[str, Any] = {"pool": pool, "limits": limits, "names": names}
     release = version("agent-nas")
@@ -94,6 +98,7 @@ def make_family(control: Control, pool: Pool, limits: Limits, names: frozenset[s
         Members(
             http=Door(control, version=release, **common),
             webdav=WebdavDoor(control, **common),
+            git=GitDoor(control, repositories, **common),
             mcp=McpDoor(control, version=release, **common),
             s3=S3Door(control, **common),
         )

@@ -1,1 +1,5 @@
-"""The git door: smart HTTP, LFS and SSH for branches that real git clients clone, fetch and push."""
+"""The git door: clone, fetch and push over HTTP and SSH, with Git LFS."""
+
+from interfaces.git.door import GitDoor
+
+__all__ = ["GitDoor"]

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -86,7 +87,8 @@ class GitEngine:
         self._transfers = transfers
         self._upkeep = upkeep
         self._open_exchange = open_exchange
-        self._exchanges: list[GitExchange] = []
+        self._exchanges: dict[Path, GitExchange] = {}
+        self._opening = threading.Lock()
         self._branches = Branches(database)
 
     # branches
@@ -282,10 +284,12 @@ class GitEngine:
         return self._transfers.export_git(branch, target, progress)
 
     def exchange(self, folder: Path) -> GitExchange:
-        """Let git read and write the histories; what may be lost goes below `folder`."""
-        exchange = self._open_exchange(folder, self.move_branch)
-        self._exchanges.append(exchange)
-        return exchange
+        """Let git read and write the histories; what may be lost goes below `folder`. The same one for the same folder."""
+        with self._opening:
+            exchange = self._exchanges.get(folder)
+            if exchange is None:
+                exchange = self._exchanges[folder] = self._open_exchange(folder, self.move_branch)
+            return exchange
 
     # upkeep
 
@@ -303,7 +307,7 @@ class GitEngine:
 
     def close(self) -> None:
         """Finish background work and release everything. Repeats do nothing."""
-        for exchange in self._exchanges:
+        for exchange in self._exchanges.values():
             exchange.close()
         self._upkeep.close()
 
