@@ -5,7 +5,8 @@
 2. It is asked twice where it counts: before a body is taken, and in the very moment of the change, through the `Condition` of the port.
    Between the two another client may have written, or locked.
 3. Other places that the ``If`` header speaks of are looked up once, before: in the moment of a change nothing is looked up in the tree.
-4. A lock is named in a refusal only where the caller sees the place it was taken on.
+4. A lock is named in a refusal only where the caller sees the place it was taken on. Whether the caller may write at all is decided before
+   any lock is looked at: whoever sees nothing of a place learns nothing of its locks.
 """
 
 from __future__ import annotations

@@ -32,13 +32,12 @@ _MISMATCH = "<D:lock-token-matches-request-uri/>"
 
 def lock(visit: Visit, fresh_token: Callable[[], str]) -> Reply:
     """Take a lock, or (without a body) refresh one. Blocks. Raises `Fault`."""
-    guard = Guard(visit)
     if not visit.body.strip():
-        return _refresh(visit, guard)
+        return _refresh(visit)
     wish = parse_lockinfo(visit.body)
     depth = read_depth(visit.request.headers, Depth.INFINITY, _DEPTHS)
-    guard.require(visit.place.attributes, *([Effect(visit.place.names, membership=True)] if visit.place.attributes is None else []))
     _require_writable(visit)
+    Guard(visit).require(visit.place.attributes, *([Effect(visit.place.names, membership=True)] if visit.place.attributes is None else []))
     wanted = _make(visit, wish, fresh_token(), deep=depth is Depth.INFINITY)
     visit.book.change(lambda locks: _beside(visit, locks, wanted))
     made = visit.place.attributes is None and _make_empty(visit, wanted)
@@ -63,8 +62,9 @@ def unlock(visit: Visit) -> Reply:
     return Reply(204)
 
 
-def _refresh(visit: Visit, guard: Guard) -> Reply:
+def _refresh(visit: Visit) -> Reply:
     visit.place.existing()
+    guard = Guard(visit)
     guard.require(visit.place.attributes)
     seconds, principal = read_timeout(visit.request.headers), visit.caller.principal
 
@@ -83,10 +83,8 @@ def _refresh(visit: Visit, guard: Guard) -> Reply:
 
 def _require_writable(visit: Visit) -> None:
     place = visit.place
-    if place.names:
-        place.workspace.require_writable(place.directory(), place.name)
-    else:
-        place.workspace.require_writable(place.existing().node, b"")
+    parent = place.directory() if place.names else place.existing().node
+    place.workspace.require_writable(parent, place.name)
 
 
 def _make(visit: Visit, wish: LockWish, token: str, *, deep: bool) -> Lock:

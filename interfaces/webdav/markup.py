@@ -109,18 +109,14 @@ def split_name(name: str) -> tuple[str, str]:
 
 def empty(name: str) -> str:
     """Return an empty element of a name."""
-    namespace, local = split_name(name)
-    if namespace == "DAV:":
-        return f"<D:{local}/>"
-    return f"<{local}/>" if not namespace else f"<N:{local} xmlns:N={quoteattr(namespace)}/>"
+    title, declaration = _title(name)
+    return f"<{title}{declaration}/>"
 
 
 def filled(name: str, content: str) -> str:
     """Return an element with content that is markup already."""
-    namespace, local = split_name(name)
-    if namespace == "DAV:":
-        return f"<D:{local}>{content}</D:{local}>"
-    return f"<N:{local} xmlns:N={quoteattr(namespace)}>{content}</N:{local}>"
+    title, declaration = _title(name)
+    return f"<{title}{declaration}>{content}</{title}>"
 
 
 def plain(text: str) -> str:
@@ -131,3 +127,11 @@ def plain(text: str) -> str:
 def document(root: str, parts: Iterable[str]) -> bytes:
     """Return a whole document with a ``DAV:`` element as root."""
     return f'<?xml version="1.0" encoding="utf-8"?>\n<D:{root} {DECLARED}>{"".join(parts)}</D:{root}>\n'.encode()
+
+
+def _title(name: str) -> tuple[str, str]:
+    """Return how an element of a name is called in an answer, and the declaration that needs."""
+    namespace, local = split_name(name)
+    if namespace == "DAV:":
+        return f"D:{local}", ""
+    return (f"N:{local}", f" xmlns:N={quoteattr(namespace)}") if namespace else (local, "")

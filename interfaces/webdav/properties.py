@@ -81,7 +81,9 @@ def content_type(name: bytes) -> str:
 @functools.cache
 def _types() -> mimetypes.MimeTypes:
     # Only what the interpreter itself knows: what is installed on the machine must not change what a client is told.
-    return mimetypes.MimeTypes()
+    types = mimetypes.MimeTypes()
+    types.add_type("text/markdown", ".md")
+    return types
 
 
 @functools.lru_cache(1024)
@@ -194,8 +196,12 @@ def _timestamp(seconds: int) -> str:
 
 
 def parse_date(text: str) -> int:
-    """Return the seconds since the epoch of an HTTP date. Raises `ValueError`."""
-    return int(parsedate_to_datetime(text).timestamp())
+    """Return the seconds since the epoch of an HTTP date; one without a zone is UTC. Raises `ValueError`, also for what was before."""
+    moment = parsedate_to_datetime(text)
+    seconds = int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
+    if seconds < 0:
+        raise ValueError(f"{text!r} lies before 1970")
+    return seconds
 
 
 def encode_dead(dead: Mapping[str, str]) -> bytes | None:

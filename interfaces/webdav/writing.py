@@ -106,6 +106,7 @@ def make_collection(visit: Visit) -> Reply:
     if place.attributes is not None:
         raise Fault(Kind.EXISTS, f"{place.title} exists", hint="remove it first, or use it")
     parent = place.directory()
+    place.workspace.require_writable(parent, place.name)
     Guard(visit).require(None, Effect(place.names, membership=True))
     place.workspace.mkdir(parent, place.name, DIRECTORY_MODE)
     place.workspace.sync()
