@@ -1,6 +1,6 @@
 """Open files of a workspace: checked and accounted at every call, and what keeps nameless ones usable.
 
-1. A read or write on an open file is refused as soon as the authority behind it ends.
+1. A read or write on an open file, and a file that is still arriving, is refused as soon as the authority behind it ends.
 2. Written bytes are accounted before they are stored, read bytes after they were read.
 3. Any thread may call.
 """
@@ -24,16 +24,18 @@ GRACE = 1.0
 
 
 class MeteredContent:
-    """Content that is accounted while it is read. What was read for a file that could not be stored stays spent."""
+    """Content that is checked and accounted while it is read. What was read for a file that could not be stored stays spent."""
 
-    def __init__(self, content: Content, meter: Meter) -> None:
-        """Read from `content`, spend from `meter`."""
+    def __init__(self, content: Content, authority: Authority, meter: Meter) -> None:
+        """Read from `content` for `authority`, spend from `meter`."""
         self._content = content
+        self._authority = authority
         self._meter = meter
 
     def read(self, size: int, /) -> bytes:
-        """Return the next bytes. Raises `Kind.BUDGET`."""
+        """Return the next bytes. Raises `Kind.BUDGET`, and what `Authority.check` raises once the authority has ended."""
         data = self._content.read(size)
+        self._authority.check()
         self._meter.spend(BudgetKind.BYTES_WRITTEN, len(data))
         return data
 

@@ -143,7 +143,7 @@ class BranchWorkspace(Deciding):
     ) -> Attributes:
         """Put a whole file under a name, at once, and return when it is on stable storage."""
         self._demand_name(Action.WRITE, parent, name)
-        metered, judge = MeteredContent(content, self._meter), self._for_caller(parent, name, condition)
+        metered, judge = MeteredContent(content, self._authority, self._meter), self._for_caller(parent, name, condition)
         return self._working.place(NodeId(parent), name, mode, metered, condition=judge, attach=attach)
 
     @guarded
@@ -166,7 +166,7 @@ class BranchWorkspace(Deciding):
         self._authority.check()
         if not self._authority.may_somewhere(Action.WRITE):
             raise Fault(Kind.DENIED, "the lease carries no write", hint="ask the owner for a lease that does")
-        return self._working.stage(MeteredContent(content, self._meter))
+        return self._working.stage(MeteredContent(content, self._authority, self._meter))
 
     @guarded
     def staged(self, id: str) -> Handle:
