@@ -75,7 +75,7 @@ def parse_completion(body: bytes) -> tuple[CompletedPart, ...]:
 
 
 def parse_tagging(body: bytes, limit: int = MAX_OBJECT_TAGS) -> Tags:
-    """Return the tags of a ``Tagging`` document. Raises ``InvalidTag``, ``BadRequest`` for more than `limit`."""
+    """Return the tags of a ``Tagging`` document, at most `limit`. Raises ``InvalidTag``."""
     found = parse(body, "Tagging").findall("TagSet")
     if len(found) != 1:
         raise S3Fault("MalformedXML")
@@ -83,9 +83,12 @@ def parse_tagging(body: bytes, limit: int = MAX_OBJECT_TAGS) -> Tags:
 
 
 def parse_tag_header(value: str) -> Tags:
-    """Return the tags of an ``x-amz-tagging`` header. Raises ``InvalidArgument``, ``InvalidTag``."""
+    """Return the tags of an ``x-amz-tagging`` header, ordered by key; a key alone has an empty value.
+
+    Raises ``InvalidArgument``, ``InvalidTag``.
+    """
     try:
-        pairs = parse_qsl(value, keep_blank_values=True, strict_parsing=bool(value), errors="strict", max_num_fields=MAX_OBJECT_TAGS + 1)
+        pairs = sorted(parse_qsl(value, keep_blank_values=True, errors="strict", max_num_fields=MAX_OBJECT_TAGS + 1))
     except ValueError as error:
         raise S3Fault(
             "InvalidArgument", "The header 'x-amz-tagging' shall be encoded as UTF-8 then URLEncoded URL query parameters"
@@ -94,9 +97,9 @@ def parse_tag_header(value: str) -> Tags:
 
 
 def check_tags(pairs: Sequence[tuple[str, str]], limit: int) -> Tags:
-    """Return tags that are within Amazon's bounds. Raises ``InvalidTag``, ``BadRequest``."""
+    """Return tags that are within Amazon's bounds. Raises ``InvalidTag``."""
     if len(pairs) > limit:
-        raise S3Fault("BadRequest", f"Object tags cannot be greater than {limit}")
+        raise S3Fault("InvalidTag", f"Object tags cannot be greater than {limit}")
     if len({key for key, _ in pairs}) != len(pairs):
         raise S3Fault("InvalidTag", "Cannot provide multiple Tags with the same key")
     for key, value in pairs:

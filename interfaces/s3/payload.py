@@ -26,7 +26,13 @@ SIGNED_CHUNKS = "STREAMING-AWS4-HMAC-SHA256-PAYLOAD"
 TRAILER = "-TRAILER"
 UNSIGNED_CHUNKS = "STREAMING-UNSIGNED-PAYLOAD-TRAILER"
 MAX_OBJECT = 5 << 40
+MAX_UNSAID = 5 << 30
+"""Bytes of the largest body that does not say its length before: as many as a single put may have."""
 
+UNKNOWN = -1
+"""The length of a body that says it by ending (``Transfer-Encoding: chunked``)."""
+
+_PIECE = 1 << 20
 _STREAMING = frozenset({SIGNED_CHUNKS, SIGNED_CHUNKS + TRAILER, UNSIGNED_CHUNKS})
 
 
@@ -50,7 +56,7 @@ class Payload:
 
 @dataclass(frozen=True, slots=True)
 class BodyPlan:
-    """What a body has to be. `length` is that of the content, without any encoding; empty digests were not stated.
+    """What a body has to be. `length` is that of the content, without any encoding, or `UNKNOWN`; empty digests were not stated.
 
     `algorithm` is the checksum to compute, `checksum` its value when it is known before the body, `trailer` whether it comes after.
     """
@@ -82,6 +88,7 @@ class CheckedContent:
         self._sha256 = hashlib.sha256() if plan.sha256 else None
         self._sum = start(plan.algorithm) if plan.algorithm else None
         self._hashers = [hasher for hasher in (self._md5, self._sha256, self._sum) if hasher is not None]
+        self._limit = MAX_UNSAID if plan.length == UNKNOWN else plan.length
         self._checked = False
         self.size = 0
         self.checksum: Checksum | None = None
@@ -95,8 +102,8 @@ class CheckedContent:
         """Return the next bytes, up to `size`, nothing at the end. Raises `S3Fault` when the body is not what it has to be."""
         data = self._source.read(size)
         self.size += len(data)
-        if self.size > self._plan.length:
-            raise S3Fault("IncompleteBody", "The request body is longer than it was announced")
+        if self.size > self._limit:
+            raise self._too_long()
         for hasher in self._hashers:
             hasher.update(data)
         if not data and not self._checked:
@@ -106,7 +113,7 @@ class CheckedContent:
     def _check(self) -> None:
         self._checked = True
         plan = self._plan
-        if self.size != plan.length:
+        if plan.length not in {UNKNOWN, self.size}:
             raise S3Fault("IncompleteBody")
         if self._sha256 and not hmac.compare_digest(self._sha256.hexdigest(), plan.sha256):
             told = {"ClientComputedContentSHA256": plan.sha256, "S3ComputedContentSHA256": self._sha256.hexdigest()}
@@ -115,6 +122,11 @@ class CheckedContent:
             raise S3Fault("BadDigest", "The Content-MD5 you specified did not match what we received.")
         if self._sum and plan.algorithm:
             self._check_sum(Checksum(plan.algorithm, self._sum.digest()))
+
+    def _too_long(self) -> S3Fault:
+        if self._plan.length == UNKNOWN:
+            return S3Fault("EntityTooLarge")
+        return S3Fault("IncompleteBody", "The request body is longer than it was announced")
 
     def _check_sum(self, computed: Checksum) -> None:
         stated = self._plan.checksum or self._trailing(computed.algorithm)
@@ -157,7 +169,7 @@ def check_body(plan: BodyPlan, body: bytes) -> bytes:
     """Return the content of a body that was read whole, for documents. Raises `S3Fault`."""
     content = plan.open(_Whole(body), md5=False)
     pieces = []
-    while piece := content.read(max(1, plan.length)):
+    while piece := content.read(_PIECE):
         pieces.append(piece)
     return b"".join(pieces)
 
@@ -176,6 +188,8 @@ class _Whole:
 def _length(headers: Mapping[str, str], payload: Payload) -> int:
     name = "x-amz-decoded-content-length" if payload.chunked else "content-length"
     text = headers.get(name)
+    if text is None and headers.get("transfer-encoding", "").lower() == "chunked":
+        return UNKNOWN
     if text is None:
         raise S3Fault("MissingContentLength")
     if not (text.isascii() and text.isdecimal()) or len(text) > 20:

@@ -12,9 +12,21 @@ from botocore.httpchecksum import AwsChunkedWrapper, Crc32Checksum
 from hypothesis import given
 from hypothesis import strategies as st
 
+from interfaces.port import Content
 from interfaces.s3.checksums import Algorithm, Checksum, start
 from interfaces.s3.faults import S3Fault
-from interfaces.s3.payload import MAX_OBJECT, SIGNED_CHUNKS, TRAILER, UNSIGNED, UNSIGNED_CHUNKS, BodyPlan, Payload, check_body, plan_body
+from interfaces.s3.payload import (
+    MAX_OBJECT,
+    SIGNED_CHUNKS,
+    TRAILER,
+    UNKNOWN,
+    UNSIGNED,
+    UNSIGNED_CHUNKS,
+    BodyPlan,
+    Payload,
+    check_body,
+    plan_body,
+)
 from tests.interfaces.s3.bodies import Trickle, chain, encode_signed, read_all
 
 DATA = b"some content " * 100
@@ -140,6 +152,37 @@ def test_headers_that_cannot_be_are_refused_before_the_body(headers: dict[str, s
     assert (caught.value.code, caught.value.status) == (code, status)
 
 
+def test_a_body_may_say_its_length_by_ending() -> None:
+    made = plan_body({"transfer-encoding": "chunked"}, Payload(hashlib.sha256(DATA).hexdigest(), chain()))
+    assert made.length == UNKNOWN
+    content = made.open(Trickle(DATA, 99))
+    assert read_all(content) == DATA
+    assert content.size == len(DATA)
+
+
+def test_a_body_that_never_ends_is_too_large() -> None:
+    class Endless:
+        def read(self, size: int, /) -> bytes:
+            return bytes(1 << 27)
+
+    content = plan_body({"transfer-encoding": "chunked"}, Payload(UNSIGNED, chain())).open(Endless(), md5=False)
+    with pytest.raises(S3Fault) as caught:
+        read_all(Swallowing(content))
+    assert caught.value.code == "EntityTooLarge"
+
+
+class Swallowing:
+    """Reads everything and keeps nothing."""
+
+    def __init__(self, source: Content) -> None:
+        self._source = source
+
+    def read(self, size: int, /) -> bytes:
+        while self._source.read(size):
+            pass
+        return b""
+
+
 def test_a_body_without_a_length_is_refused() -> None:
     with pytest.raises(S3Fault) as caught:
         plan_body({}, Payload(UNSIGNED, chain()))
@@ -176,4 +219,4 @@ def test_any_headers_make_a_plan_or_a_refusal(headers: dict[str, str], claim: st
     except S3Fault as fault:
         assert fault.status in {400, 411}
     else:
-        assert 0 <= made.length <= MAX_OBJECT
+        assert UNKNOWN <= made.length <= MAX_OBJECT
