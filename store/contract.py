@@ -349,7 +349,10 @@ class Engine(Protocol):
         """
 
     def exchange(self, folder: Path) -> Exchange:
-        """Let git read and write the histories (needs `Capability.GIT_EXCHANGE`); what may be lost is kept below `folder`."""
+        """Let git read and write the histories (needs `Capability.GIT_EXCHANGE`); what may be lost is kept below `folder`.
+
+        The same exchange for the same folder.
+        """
 
     def unmerged(self, name: str, target: str) -> bool:
         """Tell whether the branch holds what `target`'s history does not: uncommitted changes, or a path that it changed and that no
