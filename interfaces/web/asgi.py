@@ -144,6 +144,8 @@ async def _send_pieces(request: Request, send: Send, pieces: AsyncIterator[bytes
                 raise Disconnected
             await send({"type": "http.response.body", "body": piece, "more_body": True})
             sent += len(piece)
+            # Neither pieces nor sending have to wait for anything: others, and the one who watches for the client, get their turn here.
+            await asyncio.sleep(0)
         await send({"type": "http.response.body", "body": b""})
         return sent
     finally:

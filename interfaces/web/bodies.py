@@ -141,7 +141,7 @@ class Upload:
         if self._waits:
             self._loop.call_soon_threadsafe(self._asked.set)
         with self._changed:
-            self._wanted = min(size, _GATHER)
+            self._wanted = min(size, _GATHER, self._capacity)
             while self._held < self._wanted and not self._ended and self._fault is None:
                 self._changed.wait()
             if self._fault is not None:
@@ -209,8 +209,7 @@ class Upload:
 
 
 def _too_large(limit: int) -> Refusal:
-    # What is still on its way would be read as the next request; the connection ends instead.
-    return Refusal(413, Kind.TOO_LARGE, f"the body has more than {limit} bytes", headers={"connection": "close"})
+    return Refusal(413, Kind.TOO_LARGE, f"the body has more than {limit} bytes", hint="send it in parts")
 
 
 def _broken() -> Fault:
@@ -218,4 +217,4 @@ def _broken() -> Fault:
 
 
 def _too_slow() -> Refusal:
-    return Refusal(408, Kind.UNAVAILABLE, "the body stopped arriving", headers={"connection": "close"})
+    return Refusal(408, Kind.UNAVAILABLE, "the body stopped arriving", hint="send it again, faster")

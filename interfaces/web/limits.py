@@ -31,6 +31,7 @@ class Limits:
     document_depth: int = 32
     file_bytes: int = 1 << 40
     idle_seconds: float = 60.0
+    linger_seconds: float = 5.0
     body_rate: float = 1024.0
     upload_buffer: int = 1 << 20
     uploads: int = 64

@@ -1,14 +1,18 @@
-"""The connection: uvicorn's HTTP protocol with a limit on what comes before a request means anything.
+"""The connection: uvicorn's HTTP protocol with limits on what comes before and after a request means anything.
 
 1. A request line with its headers has `Limits.header_bytes` at most and `Limits.header_seconds` from the first byte it may have;
    a connection that takes more is ended. Without this a client could hold memory and connections by never finishing.
 2. A client that takes nothing of its answer for `Limits.idle_seconds` is cut off, so that it cannot keep files open by not reading.
-3. Runs on the event loop only.
+3. An answer may come before the whole request: what is still on its way is thrown away for `Limits.linger_seconds`, so that the client
+   reads the answer instead of a reset. Then, or at once when the client waits to be told to go on, the connection ends: what it sends
+   next could be the body or another request, and nobody may have to guess.
+4. Runs on the event loop only.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
@@ -18,19 +22,43 @@ _TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0
 _TOO_SLOW = b"HTTP/1.1 408 Request Timeout\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 
 
+class Clock:
+    """A call that happens after a while unless it is stopped. For the event loop."""
+
+    __slots__ = ("_timer",)
+
+    def __init__(self) -> None:
+        """Wait for nothing yet."""
+        self._timer: asyncio.TimerHandle | None = None
+
+    def __bool__(self) -> bool:
+        return self._timer is not None
+
+    def start(self, seconds: float, call: Callable[..., object], *args: object) -> None:
+        """Have `call` happen in `seconds`, instead of what was to happen before."""
+        self.stop()
+        self._timer = asyncio.get_running_loop().call_later(seconds, call, *args)
+
+    def stop(self) -> None:
+        """Have nothing happen; repeats do nothing."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
 class LimitedProtocol(HttpToolsProtocol):
     """One connection. Subclasses set `limits`."""
 
     limits = Limits()
     _head = 0
     _in_head = True
-    _deadline: asyncio.TimerHandle | None = None
-    _stalled: asyncio.TimerHandle | None = None
+    _in_body = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start the clock of the first request."""
         super().connection_made(transport)
-        self._deadline = self.loop.call_later(self.limits.header_seconds, self._end, _TOO_SLOW)
+        self._deadline, self._stalled, self._lingering = Clock(), Clock(), Clock()
+        self._deadline.start(self.limits.header_seconds, self._end, _TOO_SLOW)
 
     def data_received(self, data: bytes) -> None:
         """Count the bytes of a request's head, and parse."""
@@ -43,55 +71,65 @@ class LimitedProtocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """Start to count a head, and the clock of a request that follows another."""
         super().on_message_begin()
-        self._in_head = True
-        if self._deadline is None:
-            self._deadline = self.loop.call_later(self.limits.header_seconds, self._end, _TOO_SLOW)
+        self._in_head, self._in_body = True, False
+        if not self._deadline:
+            self._deadline.start(self.limits.header_seconds, self._end, _TOO_SLOW)
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Take a header; trailers after a body are dropped, because the request was judged without them."""
         if self._in_head:
-            super().on_header(name, value)
+            # The parser keeps blanks after a value, which are no part of it (RFC 9110 section 5.5).
+            super().on_header(name, value.strip(b" \t"))
 
     def on_headers_complete(self) -> None:
         """Stop counting."""
         self._in_head = False
         self._head = 0
-        self._stop_clock()
+        self._deadline.stop()
         super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """Take a piece of the body."""
+        self._in_body = True
+        super().on_body(body)
 
     def on_message_complete(self) -> None:
         """Expect the next head."""
         super().on_message_complete()
         self._in_head = True
+        if self._lingering:
+            self._lingering.stop()
+            self.timeout_keep_alive_task = self.loop.call_later(self.timeout_keep_alive, self.timeout_keep_alive_handler)
+
+    def on_response_complete(self) -> None:
+        """Go on to the next request, or (rule 3) see this one to its end."""
+        unread = self.cycle.response_complete and self.cycle.more_body
+        super().on_response_complete()
+        if not unread or self.transport.is_closing():
+            return
+        if self.expect_100_continue and not self._in_body:
+            self.transport.close()
+        else:
+            self._lingering.start(self.limits.linger_seconds, self.transport.close)
 
     def pause_writing(self) -> None:
         """Start the clock of a client that takes nothing."""
         super().pause_writing()
-        self._stalled = self.loop.call_later(self.limits.idle_seconds, self.transport.abort)
+        self._stalled.start(self.limits.idle_seconds, self.transport.abort)
 
     def resume_writing(self) -> None:
         """Stop it: the client takes again."""
         super().resume_writing()
-        self._stop_stall_clock()
+        self._stalled.stop()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop every clock."""
-        self._stop_clock()
-        self._stop_stall_clock()
+        for clock in (self._deadline, self._stalled, self._lingering):
+            clock.stop()
         super().connection_lost(exc)
 
-    def _stop_clock(self) -> None:
-        if self._deadline is not None:
-            self._deadline.cancel()
-            self._deadline = None
-
-    def _stop_stall_clock(self) -> None:
-        if self._stalled is not None:
-            self._stalled.cancel()
-            self._stalled = None
-
     def _end(self, answer: bytes) -> None:
-        self._stop_clock()
+        self._deadline.stop()
         if not self.transport.is_closing():
             self.transport.write(answer)
             self.transport.close()
