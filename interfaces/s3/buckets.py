@@ -8,17 +8,20 @@
 
 from __future__ import annotations
 
+import re
+
 from interfaces.faults import Fault, Kind
 from interfaces.s3.call import Call
 from interfaces.s3.documents import MAX_BUCKET_TAGS, parse_location, parse_tagging, parse_versioning
 from interfaces.s3.faults import S3Fault
 from interfaces.s3.listing import read_limit, render_owner
-from interfaces.s3.markup import document, group, tag
+from interfaces.s3.markup import document, escape, group, tag
 from interfaces.s3.storing import settings_of
 from interfaces.web.asgi import Reply
 
 REGION = "us-east-1"
 MAX_BUCKETS = 10_000
+_LOCATION = re.compile(r"[A-Za-z][A-Za-z0-9-]{1,31}")
 _XML = [("content-type", "application/xml")]
 
 
@@ -43,7 +46,7 @@ def list_buckets(call: Call) -> Reply:
 def create_bucket(call: Call, body: bytes) -> Reply:
     """Answer ``PUT`` of a bucket."""
     location = parse_location(body)
-    if location and location != REGION and call.headers.get("x-amz-bucket-region", location) != location:
+    if location and not _LOCATION.fullmatch(location):
         raise S3Fault("InvalidArgument", "The specified location-constraint is not valid")
     if call.headers.get("x-amz-bucket-object-lock-enabled", "").lower() == "true":
         raise S3Fault("NotImplemented", "Object lock is not implemented: what is merged into main cannot be changed by a lease.")
@@ -51,6 +54,8 @@ def create_bucket(call: Call, body: bytes) -> Reply:
         call.ask("bucket.create", bucket=call.bucket)
     except Fault as fault:
         raise _explain_creation(fault, call.bucket) from fault
+    if location:
+        call.ask("bucket.set", bucket=call.bucket, location=location)
     return Reply(200, [("location", f"/{call.bucket}")])
 
 
@@ -74,9 +79,10 @@ def delete_bucket(call: Call) -> Reply:
 
 
 def get_location(call: Call) -> Reply:
-    """Answer ``GET ?location``: the default region, which S3 writes as nothing."""
-    with call.opened():
-        return Reply(200, _XML, document("LocationConstraint"))
+    """Answer ``GET ?location``: what the bucket's maker named; nothing stands for the default region."""
+    with call.opened() as workspace:
+        location = settings_of(call.door, workspace.branch).location
+    return Reply(200, _XML, document("LocationConstraint", escape(location)))
 
 
 def get_versioning(call: Call) -> Reply:

@@ -61,10 +61,11 @@ def list_objects(call: Call) -> Reply:
         page = _read_page(workspace, ask)
         contents = [_render_found(workspace, ask, found, owner_of(workspace)) for found in page.found]
     next_marker = tag("NextMarker", ask.text(page.last)) if page.truncated and ask.wanted.delimiter else ""
+    # Clients decode every key of this answer but the prefix, which they sent themselves.
     return _answer(
         "ListBucketResult",
         tag("Name", call.bucket),
-        tag("Prefix", ask.text(ask.wanted.prefix)),
+        tag("Prefix", call.parameters.get("prefix", "")),
         tag("Marker", ask.text(ask.wanted.after)),
         next_marker,
         *_head(ask, truncated=page.truncated),

@@ -170,7 +170,7 @@ def _find_directory_now(workspace: Workspace, key: bytes) -> Seen | None:
 
 def _explain_absence(call: Call, workspace: Workspace, key: bytes) -> S3Fault:
     shelf = Shelves(call.door, workspace.branch).find(key)
-    headers = {}
+    headers = {"x-amz-delete-marker": "false"}
     if shelf.versions and shelf.versions[0].is_marker and is_known(call, shelf):
         headers = {"x-amz-delete-marker": "true", "x-amz-version-id": shelf.versions[0].id}
     return S3Fault("NoSuchKey", elements={"Key": key.decode("utf-8", "replace")}, headers=headers)

@@ -31,10 +31,11 @@ FILE_MODE = 0o644
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a bucket was told: whether it keeps versions (empty: never asked), and its tags."""
+    """What a bucket was told: whether it keeps versions (empty: never asked), its tags, and the region its maker named."""
 
     versioning: str = ""
     tags: Tags = ()
+    location: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """An object as it was stored. `version` is empty where the bucket keeps none."""
+    """An object as it was stored. `version` is empty where the put made none of its own."""
 
     attributes: Attributes
     record: Record
@@ -69,7 +70,8 @@ Publish = Callable[[Place, Condition | None, Attach], Attributes]
 def settings_of(door: Door, branch: str) -> Settings:
     """Return the settings of a bucket."""
     body = door.notes.find(f"bucket/{branch}")[1]
-    return Settings(body.get("versioning", ""), tuple((name, value) for name, value in body.get("tags", ())))
+    tags = tuple((name, value) for name, value in body.get("tags", ()))
+    return Settings(body.get("versioning", ""), tags, body.get("location", ""))
 
 
 def store_object(call: Call, workspace: Workspace, draft: Draft, publish: Publish) -> Stored:
@@ -186,7 +188,7 @@ def _store_version(call: Call, workspace: Workspace, draft: Draft, publish: Call
         attributes = publish(attach)
         commit = workspace.commit(f"s3: put {call.text_key}")["commit"] if versioning == ENABLED else ""
         shelf.put(Version(id, attributes.mtime_ns, record, commit, attributes.size, draft.tags))
-    return Stored(attributes, record, id)
+    return Stored(attributes, record, "" if id == NULL else id)
 
 
 def _keep_standing(door: Door, workspace: Workspace, shelf: Shelf, standing: Attributes, versioning: str) -> None:

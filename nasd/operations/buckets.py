@@ -3,7 +3,7 @@
 1. ``main``, the branch of every run and every snapshot is a bucket. One that S3 makes is a run whose branch begins empty and which the
    bucket's name stands for too; it is decided as starting a run, and its branch stays when the run's lease ends.
 2. Deleting such a bucket ends its run. It has to be empty, its versions included; what it held stays in its history until reclaimed.
-3. Settings (versioning, tags) are kept where the S3 door reads them, and recorded like every consequential act.
+3. Settings (versioning, tags, region) are kept where the S3 door reads them, and recorded like every consequential act.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def _set(desk: Desk, identity: Identity, arguments: Arguments) -> Document:
     name = arguments["bucket"]
     run = _bucket_run(desk, identity, name)
     desk.own_run(identity, run.run, Action.WRITE)
-    settings = {key: arguments[key] for key in ("versioning", "tags") if key in arguments}
+    settings = {key: arguments[key] for key in ("versioning", "tags", "location") if key in arguments}
     with recorded(desk.appliance.trust, desk.appliance.clock, "bucket.set", identity, {"bucket": name, "run": run.run} | settings):
         _change_note(DoorNotes(desk.appliance.trust, "s3"), f"bucket/{run.branch}", settings)
     return _view_run(run)
@@ -133,8 +133,8 @@ def _require_empty(desk: Desk, run: Run) -> None:
 
 def _forget_notes(desk: Desk, run: Run) -> None:
     notes = DoorNotes(desk.appliance.trust, "s3")
-    keys = [f"bucket/{run.branch}", *notes.keys(f"upload/{run.branch}/"), *notes.keys(f"part/{run.branch}/")]
-    for key in keys:
+    uploads = [key for kind in ("upload", "part", "done") for key in notes.keys(f"{kind}/{run.branch}/")]
+    for key in (f"bucket/{run.branch}", *uploads):
         notes.remove(key, notes.find(key)[0])
 
 
@@ -175,9 +175,9 @@ OPERATIONS = (
         "bucket.set",
         "POST",
         "/v1/buckets/{bucket}/settings",
-        "Change whether a bucket keeps versions, and its tags",
+        "Change whether a bucket keeps versions, its tags, and the region it tells",
         _set,
-        takes({"bucket": NAME}, versioning={"enum": ["Enabled", "Suspended"]}, tags=_TAGS),
+        takes({"bucket": NAME}, versioning={"enum": ["Enabled", "Suspended"]}, tags=_TAGS, location=NAME),
         gives(**_BUCKET),
         effect=True,
     ),
