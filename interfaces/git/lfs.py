@@ -67,7 +67,7 @@ def answer_batch(view: View, batch: Batch, base: str) -> Document:
 
 
 def _answer_file(view: View, file: LargeFile, base: str, *, upload: bool) -> Document:
-    known = {"oid": file.sha256, "size": file.size, "authenticated": True}
+    known = {"oid": file.sha256, "size": file.size}
     target = {"href": f"{base}/objects/{file.sha256}/{file.size}"}
     here = view.has_large(file) if upload else _is_shown(view, file)
     if upload:
