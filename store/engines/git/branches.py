@@ -26,6 +26,7 @@ _FORGET = (
     "DELETE FROM name WHERE branch = ?",
     "DELETE FROM node WHERE branch = ?",
     "DELETE FROM staged WHERE branch = ?",
+    "DELETE FROM draft WHERE branch = ?",
     "DELETE FROM branch WHERE id = ?",
 )
 _NANOSECONDS = 1_000_000_000

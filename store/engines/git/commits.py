@@ -20,6 +20,7 @@ import apsw
 
 from store.diff import Difference, diff_trees
 from store.engines.git.content import disk_errors
+from store.engines.git.drafts import drop_drafts
 from store.engines.git.edits import Edit
 from store.engines.git.freezing import Frozen, freeze_rows
 from store.engines.git.harvest import Harvest
@@ -179,11 +180,15 @@ class Committer:
         rested = self._around.clock() - _RESTED_NS
         with layer.reading() as rows:
             reach = Reach(rows)
-            files = [row for node in rows.dirty_nodes if (row := rows.nodes[node]).upper is not None and reach.holds(node)]
-        if len(files) < _WORTHWHILE and sum(layer.measure(row) for row in files) < _WORTHWHILE_BYTES:
+            files = [row for node in rows.dirty_nodes if (row := rows.nodes[node]).is_file and reach.holds(node)]
+        written = [row for row in files if row.upper is not None]
+        if len(files) < _WORTHWHILE and sum(layer.measure(row) for row in written) < _WORTHWHILE_BYTES:
             return {}
-        hashed = {}
         for row in files:
+            if row.upper is None and row.lower is not None:
+                harvest.add_below(layer.branch, row.lower)
+        hashed = {}
+        for row in written:
             signature = sign_content(layer, row)
             if signature is not None and signature[3] < rested:
                 hashed[row.id] = Hashed(signature, store_content(layer, row, harvest))
@@ -225,6 +230,7 @@ class Committer:
         objects = harvest.finish()
         version = Version(layer.version + 1)
         names, nodes = layer.forgettable
+        parked = layer.rows.parked_nodes | layer.rows.dirty_nodes
         step("commit: transaction")
         with self._around.database.transaction() as connection:
             values = (commit, frozen.tree, version, version, layer.seal if names or nodes else 0, layer.branch, head)
@@ -234,6 +240,7 @@ class Committer:
             store_objects(connection, objects, harvest.pointers)
             store_renames(connection, commit, head, frozen.renames)
             _write_settled(connection, layer.branch, frozen.names, frozen.nodes, version)
+            drop_drafts(connection, layer.branch, (frozen.nodes.get(node, layer.rows.nodes[node]) for node in parked))
             connection.executemany(_FORGET_NAME, ((layer.branch, *place, layer.seal) for place in names))
             connection.executemany(_FORGET_NODE, ((layer.branch, node, layer.seal) for node in nodes))
         with layer.lock:

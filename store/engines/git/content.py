@@ -109,14 +109,14 @@ class UpperFiles:
                 except FileNotFoundError:
                     raise NotFound(self._folder.name, "the branch was removed") from None
 
-    def receive(self, content: Content) -> int:
-        """Make a file of all of a content and return its number once it is on stable storage. Raises `NoSpace`."""
+    def receive(self, content: Content, beginning: bytes = b"") -> int:
+        """Make a file of `beginning` and all of a content, and return its number once it is on stable storage. Raises `NoSpace`."""
         number, descriptor = self.create()
         try:
             if isinstance(content, Joined):
                 _join(content.handles, descriptor)
             else:
-                self._write(descriptor, content)
+                self._write(descriptor, content, beginning)
             with disk_errors(number):
                 step("upper: sync")
                 self._sync(descriptor)
@@ -128,10 +128,11 @@ class UpperFiles:
             os.close(descriptor)
         return number
 
-    def _write(self, descriptor: int, content: Content) -> None:
-        while piece := content.read(_PIECE):
+    def _write(self, descriptor: int, content: Content, piece: bytes) -> None:
+        while piece or (piece := content.read(_PIECE)):
             with disk_errors(descriptor):
                 _write_all(descriptor, piece)
+            piece = b""
 
     def open(self, number: int, flags: int = os.O_RDWR) -> int:
         """Return a new descriptor of a file. Raises `FileNotFoundError` when another process removed it meanwhile."""

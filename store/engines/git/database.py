@@ -103,6 +103,10 @@ CREATE TABLE staged (                      -- upper files that no node has
     created INTEGER NOT NULL               -- in seconds
 ) WITHOUT ROWID;
 CREATE INDEX staged_branch ON staged (branch);
+CREATE TABLE draft (                       -- small contents that are in no commit yet
+    id INTEGER PRIMARY KEY, branch INTEGER NOT NULL, oid BLOB NOT NULL, data BLOB NOT NULL, UNIQUE (oid, branch)
+);
+CREATE INDEX draft_branch ON draft (branch);
 """
 
 _UPGRADES = (
@@ -114,6 +118,10 @@ CREATE TABLE staged (
     id TEXT PRIMARY KEY, branch INTEGER NOT NULL, upper INTEGER NOT NULL, size INTEGER NOT NULL, created INTEGER NOT NULL
 ) WITHOUT ROWID;
 CREATE INDEX staged_branch ON staged (branch);
+CREATE TABLE draft (
+    id INTEGER PRIMARY KEY, branch INTEGER NOT NULL, oid BLOB NOT NULL, data BLOB NOT NULL, UNIQUE (oid, branch)
+);
+CREATE INDEX draft_branch ON draft (branch);
 """,
 )
 """What leads from each version of the schema to the next, by the version one comes from."""

@@ -27,6 +27,7 @@ class Edit:
         self.nodes: dict[NodeId, NodeRow] = {}
         self.released: list[NodeRow] = []
         self.dropped: list[int] = []
+        self.drafts: list[tuple[bytes, bytes]] = []
         self._rows = rows
         self._places: dict[NodeId, tuple[Place, ...]] = {}
 

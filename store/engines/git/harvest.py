@@ -32,6 +32,7 @@ class Harvest:
         self._packs = packs
         self._large = large
         self._sync = sync
+        self._drafts: set[bytes] = set()
         self._journal: dict[bytes, GitObject] = {}
         self._bytes = 0
         self._pack: PackWriter | None = None
@@ -46,6 +47,12 @@ class Harvest:
             if self._bytes > _JOURNAL_BYTES:
                 self._spill()
         return item.oid
+
+    def add_below(self, branch: int, oid: bytes) -> bytes:
+        """Take the blob below a file when it is a draft of the branch; any other is stored already. Returns its identity."""
+        if oid not in self._drafts and (draft := self._vault.draft(branch, oid)) is not None:
+            self._drafts.add(self.add(draft))
+        return oid
 
     def add_file(self, descriptor: int, size: int) -> bytes:
         """Take the content of a file, which nobody changes meanwhile, and return the identity that a tree gives it."""

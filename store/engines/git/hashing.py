@@ -63,7 +63,7 @@ def store_entry(layer: Layer, row: NodeRow, harvest: Harvest, hashed: Mapping[No
         return TreeEntry(SYMLINK, harvest.add(make_object(Kind.BLOB, layer.around.vault.link(row))))
     mode = row.git_mode or FILE
     if row.upper is None:
-        return TreeEntry(mode, _below(row))
+        return TreeEntry(mode, harvest.add_below(layer.branch, _below(row)))
     known = hashed.get(row.id)
     if known is not None and known.signature == sign_content(layer, row):
         return TreeEntry(mode, known.oid)

@@ -25,6 +25,7 @@ import apsw
 
 from store.engines.git.content import ContentCache, UpperFiles
 from store.engines.git.database import Database, Row
+from store.engines.git.drafts import PUT as PUT_DRAFT
 from store.engines.git.edits import Edit
 from store.engines.git.fence import Fence
 from store.engines.git.files import OpenFile
@@ -270,6 +271,8 @@ class Layer:
             connection.executemany(PUT_NAME, names)
         if edit.nodes:
             connection.executemany(PUT_NODE, [(self.branch, *row, version, version) for row in edit.nodes.values()])
+        if edit.drafts:
+            connection.executemany(PUT_DRAFT, [(self.branch, *draft) for draft in edit.drafts])
         connection.execute(_BUMP, (version, edit.dirties(), self.branch))
 
     def _look(self, head: bytes | None) -> None:

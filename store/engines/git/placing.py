@@ -1,7 +1,7 @@
 """Whole files that get a name at once, copies of files, and bytes that wait for a name.
 
-1. The content is complete and on stable storage before a name stands for it; the name is one transaction. A death before it leaves an
-   upper file that no row names, which housekeeping removes.
+1. A small content is a draft: it is a row of the transaction that makes the name stand for it. Any other is an upper file, complete and
+   on stable storage before that transaction; a death before it leaves a file that no row names, which housekeeping removes.
 2. A condition is asked within that transaction, alone in the fence: no write through an open handle falls between answer and change.
 3. A copy of what a blob holds shares the blob and costs a row. Any other is made by the kernel, and made again with nobody writing
    when the file changed meanwhile.
@@ -12,17 +12,20 @@ from __future__ import annotations
 
 import os
 import secrets
+from binascii import hexlify
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
-from store.contract import Attach, Condition, Content, Staged
+from store.contract import Attach, Condition, Content, Joined, Staged
+from store.engines.git import drafts
 from store.engines.git.content import copy_content
 from store.engines.git.edits import Edit
 from store.engines.git.files import CommittedHandle
 from store.engines.git.layer import Layer
 from store.engines.git.nodes import CLEAN, NodeRow, describe_node, fresh_row, identify_content, stamp_content
+from store.engines.git.objects import Kind, object_id
 from store.engines.git.reading import as_directory, as_file
 from store.engines.git.xattrs import change_xattrs, check_xattr
 from store.errors import InvalidName, IsADirectory, NotFound, Stale
@@ -44,6 +47,7 @@ class Making:
     row: NodeRow
     content: bytes
     is_copy: bool = False
+    draft: bytes | None = None
 
 
 class Placing:
@@ -59,8 +63,8 @@ class Placing:
     ) -> Attributes:
         """Make `name` stand for a file with all of `content` and return its attributes. Raises `IsADirectory`, `InvalidName`, `NoSpace`."""
         check_name(name)
-        row = self._written(_NO_CONTENT._replace(mode=mode & 0o7777), self._uppers.receive(content))
-        return self._finish(parent, name, Making(row, row.content or b""), condition, attach)
+        making = self._received(_NO_CONTENT._replace(mode=mode & 0o7777), content)
+        return self._finish(parent, name, making, condition, attach)
 
     def copy(self, node: NodeId, parent: NodeId, name: bytes, condition: Condition | None, attach: Attach | None) -> Attributes:
         """Make `name` stand for a copy of a file and return its attributes. Raises as `place`, and `NotPermitted` for what is no file."""
@@ -130,6 +134,8 @@ class Placing:
             row = self._row(edit, making, standing)
             if standing is not None:
                 remove_name(edit, parent, name, standing)
+            if making.draft is not None and row.lower is not None:
+                edit.drafts.append((row.lower, making.draft))
             edit.put(row._replace(xattrs=change_xattrs(row.xattrs, attached)))
             edit.attach(parent, name, row.id)
         return describe_node(row, row.size or 0, 1)
@@ -137,7 +143,7 @@ class Placing:
     def _row(self, edit: Edit, making: Making, standing: NodeRow | None) -> NodeRow:
         """Return the row of a file that is about to stand where another one may stand."""
         made = making.row
-        if made.upper is None and not (_is_shared(now := edit.find(made.id)) and now.lower == made.lower):
+        if making.is_copy and made.upper is None and not (_is_shared(now := edit.find(made.id)) and now.lower == made.lower):
             raise _SharedMovedError(made.id, "it changed meanwhile")
         row = fresh_row(self._layer.fresh_id(), EntryKind.FILE, made.mode, edit.now)._replace(
             lower=made.lower, size=made.size, upper=made.upper, xattrs=made.xattrs, content=made.content, stamped_ns=made.stamped_ns
@@ -148,6 +154,15 @@ class Placing:
             return row
         kept = row._replace(mode=standing.mode, uid=standing.uid, gid=standing.gid)
         return kept if making.is_copy else kept._replace(xattrs=standing.xattrs)
+
+    def _received(self, row: NodeRow, content: Content) -> Making:
+        """Return a content that is to be a file's: small enough to be a draft, or on stable storage."""
+        beginning = b"" if isinstance(content, Joined) else drafts.read_beginning(content)
+        if not isinstance(content, Joined) and drafts.fits(beginning):
+            oid = object_id(Kind.BLOB, beginning)
+            return Making(row._replace(lower=oid, size=len(beginning)), hexlify(oid), draft=beginning)
+        written = self._written(row, self._uppers.receive(content, beginning))
+        return Making(written, written.content or b"")
 
     def _copied(self, node: NodeId) -> Making:
         """Return the content of a file as it was at one moment, shared or copied and on stable storage. Raises `Stale`."""

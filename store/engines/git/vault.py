@@ -1,7 +1,7 @@
 """Reading what was committed: trees, commits, contents and their sizes, wherever they lie now.
 
 1. An object is in the journal (a row) until it is in a pack. The journal is asked first: it is deleted only after the pack is there,
-   so an object that is found in neither does not exist.
+   so an object that is found in neither does not exist. A draft is read like an object, and is none.
 2. Small objects come through libgit2; content above a mebibyte is streamed, because libgit2 holds the interpreter for its whole length.
 3. Trees and commits are parsed once and kept as long as they are used; nobody may change what they get.
 4. A pointer written by this store stands for large content and has its size; a file that merely looks like one is itself.
@@ -20,7 +20,7 @@ from store.engines.git.caches import RecentMap
 from store.engines.git.database import Database
 from store.engines.git.large import POINTER_SIZES, LargeStore, Pointer
 from store.engines.git.nodes import NodeRow
-from store.engines.git.objects import EMPTY_TREE, GITLINK, CommitData, Kind, parse_commit, parse_tree
+from store.engines.git.objects import EMPTY_TREE, GITLINK, CommitData, GitObject, Kind, parse_commit, parse_tree
 from store.engines.git.packfolder import PackFolder
 from store.errors import Corrupt, NotFound
 from store.model import CommitId, ContentId, EntryKind, Side
@@ -32,6 +32,8 @@ _COMMITS = 50_000
 _SIZES = 500_000
 _UNSTORED_BYTES = 32 << 20
 _STREAM_FROM = 1 << 20
+_READ = "SELECT kind, data FROM object WHERE oid = ?1 UNION ALL SELECT 3, data FROM draft WHERE oid = ?1 LIMIT 1"
+_MEASURE = "SELECT length(data) FROM object WHERE oid = ?1 UNION ALL SELECT length(data) FROM draft WHERE oid = ?1 LIMIT 1"
 
 
 class Vault:
@@ -53,7 +55,7 @@ class Vault:
 
     def read(self, oid: bytes) -> tuple[Kind, bytes]:
         """Return the kind and content of a small object. Raises `NotFound`."""
-        row = self._database.select_one("SELECT kind, data FROM object WHERE oid = ?", (oid,))
+        row = self._database.select_one(_READ, (oid,))
         if row is not None:
             return Kind(row[0]), row[1]
         try:
@@ -61,6 +63,11 @@ class Vault:
         except KeyError:
             raise NotFound(oid.hex(), "no such object") from None
         return Kind(kind), data
+
+    def draft(self, branch: int, oid: bytes) -> GitObject | None:
+        """Return a draft of a branch as the object that a commit makes of it, None when there is none."""
+        row = self._database.select_one("SELECT data FROM draft WHERE oid = ? AND branch = ?", (oid, branch))
+        return None if row is None else GitObject(oid, Kind.BLOB, row[0])
 
     def keep_content(self, oid: bytes, data: bytes) -> None:
         """Remember a small content that is not stored, for whoever asked what would change and now wants to see it."""
@@ -180,7 +187,7 @@ class Vault:
         self._repository.free()
 
     def _stored_size(self, oid: bytes) -> int:
-        row = self._database.select_one("SELECT length(data) FROM object WHERE oid = ?", (oid,))
+        row = self._database.select_one(_MEASURE, (oid,))
         if row is not None:
             return int(row[0])
         try:

@@ -98,13 +98,15 @@ def test_a_database_of_a_later_release_is_refused(database: Database, tmp_path: 
 
 
 def test_a_database_of_the_former_release_is_brought_up_to_date_and_keeps_its_rows(database: Database, tmp_path: Path) -> None:
-    columns = [database.select(f"PRAGMA table_info({table})") for table in ("node", "staged")]
+    columns = [database.select(f"PRAGMA table_info({table})") for table in ("node", "staged", "draft")]
     with database.transaction() as connection:
-        connection.execute("DROP TABLE staged; ALTER TABLE node DROP COLUMN content; ALTER TABLE node DROP COLUMN stamped_ns")
+        connection.execute(
+            "DROP TABLE staged; DROP TABLE draft; ALTER TABLE node DROP COLUMN content; ALTER TABLE node DROP COLUMN stamped_ns"
+        )
         connection.execute("INSERT INTO node VALUES (1, 5, 1, 420, NULL, 0, 0, 0, 0, NULL, NULL, 77, NULL, NULL, 1, 3, 3)")
         connection.pragma("user_version", 1)
     upgraded = Database(tmp_path / "meta.db")
-    assert [upgraded.select(f"PRAGMA table_info({table})") for table in ("node", "staged")] == columns
+    assert [upgraded.select(f"PRAGMA table_info({table})") for table in ("node", "staged", "draft")] == columns
     assert upgraded.select("SELECT id, upper, ver, rev, content, stamped_ns FROM node") == [(5, 77, 3, 3, None, None)]
     assert upgraded.select_one("PRAGMA user_version") == (SCHEMA_VERSION,)
     upgraded.close()
