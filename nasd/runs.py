@@ -49,6 +49,7 @@ MAIN = "main"
 DAY = 86400
 _KIND = "run"
 _BUCKET = "bucket"
+_KNOWN = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +124,7 @@ class Runs:
         self._trust = appliance.trust
         self._naming = threading.Lock()
         self._active = {run.run: run for run in self.all() if run.state == "active"}
+        self._known: dict[str, Run] = {}
 
     # -- finding --------------------------------------------------------------------------------------------------
 
@@ -141,12 +143,28 @@ class Runs:
             return None
         return run if branch in (run.branch, run.run) else None
 
+    def behind(self, name: str) -> Run | None:
+        """Return the run whose branch, id or bucket is called `name`, None when no run is.
+
+        What it says of the run's state may be old; whose it is and what its branch is called never changes.
+        """
+        if (run := self._known.get(name)) is not None:
+            return run
+        name = self._bucket_run(name) or name
+        if (run := self._known.get(name) or self.of_branch(name)) is not None and len(self._known) < _KNOWN:
+            self._known[name] = run
+        return run
+
     def of_bucket(self, name: str) -> Run | None:
         """Return the run whose branch goes by the name of a bucket, None when none does."""
+        run = self._bucket_run(name)
+        return self.find(run) if run else None
+
+    def _bucket_run(self, name: str) -> str:
         try:
-            return self.find(self._trust.document(_BUCKET, name).body["run"])
+            return str(self._trust.document(_BUCKET, name).body["run"])
         except Unknown:
-            return None
+            return ""
 
     def all(self) -> list[Run]:
         """Return every run, oldest first."""

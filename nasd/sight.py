@@ -74,7 +74,7 @@ class Sight:
         """Return the branch a name or run id stands for. Raises `Kind.NOT_FOUND` also for what the caller may not see."""
         if name == MAIN:
             return MAIN
-        run = self.runs.of_branch(name) or self.runs.of_bucket(name)
+        run = self.runs.behind(name)
         if run is not None and self.sees_run(identity, run):
             return run.branch
         if run is None and identity.lease is None and self.allows(identity, Action.OBSERVE):
