@@ -10,29 +10,46 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from interfaces.port import Access, Attach, Attributes, Condition, Content, Workspace
 from interfaces.s3.call import Call
 from interfaces.s3.checksums import Algorithm, Checksum, parse_algorithm, start
 from interfaces.s3.conditions import judge_source
-from interfaces.s3.documents import Tags
 from interfaces.s3.faults import S3Fault
 from interfaces.s3.keys import check_key
 from interfaces.s3.listing import render_time
 from interfaces.s3.markup import document, tag
-from interfaces.s3.multipart import find_upload, keep_part
+from interfaces.s3.multipart import demand_upload_key, find_upload, keep_part
 from interfaces.s3.ranges import read_part_number, read_source_range
 from interfaces.s3.reading import Headers, render_version
 from interfaces.s3.records import Record, Summary, read_record
 from interfaces.s3.routing import read_source
+from interfaces.s3.sealing import SOURCE_KEY_HEADERS, CustomerKey, read_key, render_key, require_key, tag_content, turn_content
 from interfaces.s3.seeing import Seen, opened_source
 from interfaces.s3.storing import FILE_MODE, Draft, Stored, store_directory, store_object
 from interfaces.s3.tree import Place
 from interfaces.s3.uploads import UploadedPart
-from interfaces.s3.writing import MAX_SINGLE, read_tags, refuse_unsupported
+from interfaces.s3.writing import MAX_SINGLE, read_tags, refuse_unsupported, seal_single
 from interfaces.web.asgi import Reply
 from interfaces.web.contents import HandleContent
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """The keys that the source of a copy is opened with and its target sealed; None where it is not sealed."""
+
+    source: CustomerKey | None = None
+    target: CustomerKey | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The bytes of a source that are copied, and the key that opens them (None: they are not sealed)."""
+
+    start: int
+    end: int
+    key: CustomerKey | None
 
 
 class HashedContent:
@@ -54,9 +71,9 @@ class HashedContent:
         return data
 
     @property
-    def md5(self) -> str:
-        """Return the MD5 of what was read, in hex."""
-        return self._md5.hexdigest()
+    def md5(self) -> bytes:
+        """Return the MD5 of what was read."""
+        return self._md5.digest()
 
     @property
     def checksum(self) -> Checksum | None:
@@ -70,7 +87,8 @@ def copy_object(call: Call) -> Reply:
     refuse_unsupported(call.headers)
     bucket, key, version = read_source(call.headers["x-amz-copy-source"])
     replaces = _directive(call, "x-amz-metadata-directive") == "REPLACE"
-    if (bucket, key, version) == (call.bucket, call.key, None) and not replaces:
+    keys = Keys(read_key(call.headers, SOURCE_KEY_HEADERS), read_key(call.headers))
+    if (bucket, key, version) == (call.bucket, call.key, None) and not replaces and keys.source == keys.target:
         raise S3Fault(
             "InvalidRequest",
             "This copy request is illegal because it is trying to copy an object to itself without changing the object's metadata, "
@@ -78,14 +96,16 @@ def copy_object(call: Call) -> Reply:
         )
     with opened_source(call, bucket, key, version) as (past, seen), call.opened() as workspace:
         judge_source(call.headers, seen.state)
+        require_key(seen.record.seal, keys.source)
         if seen.size > MAX_SINGLE:
             raise S3Fault(
                 "InvalidRequest", f"The specified copy source is larger than the maximum allowable size for a copy source: {MAX_SINGLE}"
             )
-        record = read_record(call.headers) if replaces else replace(seen.record, version="")
+        record = read_record(call.headers) if replaces else replace(seen.record, version="", seal=None)
         tags = read_tags(call.headers) if _directive(call, "x-amz-tagging-directive") == "REPLACE" else seen.tags
-        stored = _store_copy(call, past, seen, workspace, record, tags)
-    return Reply(200, _headers(seen, stored.version), _render("CopyObjectResult", stored.record, stored.attributes.mtime_ns))
+        stored = _store_copy(call, past, seen, workspace, Draft(lambda: record, tags), keys)
+    headers = _headers(seen, stored.version) + render_key(keys.target)
+    return Reply(200, headers, _render("CopyObjectResult", stored.record, stored.attributes.mtime_ns))
 
 
 def copy_part(call: Call) -> Reply:
@@ -93,31 +113,37 @@ def copy_part(call: Call) -> Reply:
     number = read_part_number(call.parameters.get("partNumber", ""))
     bucket, key, version = read_source(call.headers["x-amz-copy-source"])
     begun = find_upload(call)
+    keys = Keys(read_key(call.headers, SOURCE_KEY_HEADERS), demand_upload_key(call, begun))
     with opened_source(call, bucket, key, version) as (past, seen), call.opened() as workspace:
         judge_source(call.headers, seen.state)
+        require_key(seen.record.seal, keys.source)
         span = read_source_range(call.headers.get("x-amz-copy-source-range"), seen.size)
-        with _reading(past, seen, begun.algorithm, span.start, span.end) as content:
-            staged = workspace.stage(content)
-            checksum = content.checksum
-        now = int(call.door.clock() * 1e9)
-        part = keep_part(
-            call, workspace, begun, UploadedPart(number, staged.id, staged.size, content.md5, checksum.text if checksum else "", now)
-        )
+        seal = seal_single(keys.target, span.end - span.start, call.door.entropy) if keys.target else None
+        with _reading(past, seen, begun.algorithm, Window(span.start, span.end, keys.source)) as content:
+            staged = workspace.stage(turn_content(content, keys.target, seal.spans if seal else ()))
+            checksum = content.checksum.text if content.checksum else ""
+        now, nonce = int(call.door.clock() * 1e9), seal.spans[0].nonce.hex() if seal else ""
+        etag = tag_content(content.md5, keys.target)
+        part = keep_part(call, workspace, begun, UploadedPart(number, staged.id, staged.size, etag, checksum, now, nonce))
     summary = Summary(begun.algorithm, part.checksum) if begun.algorithm and part.checksum else None
-    return Reply(200, _headers(seen, ""), _render("CopyPartResult", Record(part.md5, checksum=summary), now))
+    headers = _headers(seen, "") + render_key(keys.target)
+    return Reply(200, headers, _render("CopyPartResult", Record(part.md5, checksum=summary), now))
 
 
-def _store_copy(call: Call, past: Workspace, seen: Seen, workspace: Workspace, record: Record, tags: Tags) -> Stored:
+def _store_copy(call: Call, past: Workspace, seen: Seen, workspace: Workspace, wanted: Draft, keys: Keys) -> Stored:
+    record, tags = wanted.record(), wanted.tags
     if seen.node is None and call.key.endswith(b"/"):
         return store_directory(call, workspace, replace(record, etag=seen.record.etag), tags)
     name = call.headers.get("x-amz-checksum-algorithm")
     algorithm = parse_algorithm(name) if name else seen.record.checksum.algorithm if seen.record.checksum else None
-    if past is workspace and seen.node is not None and _is_kernels(seen.record, algorithm):
+    if past is workspace and seen.node is not None and keys == Keys() and _is_kernels(seen.record, algorithm):
         same = replace(record, etag=seen.record.etag, checksum=seen.record.checksum, parts=())
         return store_object(call, workspace, Draft(lambda: same, tags), _copy_node(workspace, seen.node))
-    with _reading(past, seen, algorithm, 0, seen.size) as content:
-        draft = Draft(lambda: _computed(record, content), tags)
-        return store_object(call, workspace, draft, lambda place, condition, attach: _publish(workspace, place, content, condition, attach))
+    seal = seal_single(keys.target, seen.size, call.door.entropy) if keys.target else None
+    with _reading(past, seen, algorithm, Window(0, seen.size, keys.source)) as content:
+        draft = Draft(lambda: _computed(replace(record, seal=seal), content, keys.target), tags)
+        sealed = turn_content(content, keys.target, seal.spans if seal else ())
+        return store_object(call, workspace, draft, lambda place, condition, attach: _publish(workspace, place, sealed, condition, attach))
 
 
 def _is_kernels(record: Record, algorithm: Algorithm | None) -> bool:
@@ -128,9 +154,11 @@ def _is_kernels(record: Record, algorithm: Algorithm | None) -> bool:
     )
 
 
-def _computed(record: Record, content: HashedContent) -> Record:
+def _computed(record: Record, content: HashedContent, key: CustomerKey | None) -> Record:
     checksum = content.checksum
-    return replace(record, etag=content.md5, checksum=Summary(checksum.algorithm, checksum.text) if checksum else None, parts=())
+    return replace(
+        record, etag=tag_content(content.md5, key), checksum=Summary(checksum.algorithm, checksum.text) if checksum else None, parts=()
+    )
 
 
 def _copy_node(workspace: Workspace, node: int) -> Callable[[Place, Condition | None, Attach], Attributes]:
@@ -142,12 +170,14 @@ def _publish(workspace: Workspace, place: Place, content: Content, condition: Co
 
 
 @contextmanager
-def _reading(workspace: Workspace, seen: Seen, algorithm: Algorithm | None, first: int, end: int) -> Iterator[HashedContent]:
+def _reading(workspace: Workspace, seen: Seen, algorithm: Algorithm | None, window: Window) -> Iterator[HashedContent]:
     if seen.node is None:
         yield HashedContent(_Nothing(), algorithm)
         return
     with closing(workspace.open(seen.node, Access())) as handle:
-        yield HashedContent(HandleContent(handle, first, end), algorithm)
+        spans = seen.record.seal.spans if seen.record.seal else ()
+        content = turn_content(HandleContent(handle, window.start, window.end), window.key, spans, window.start)
+        yield HashedContent(content, algorithm)
 
 
 class _Nothing:

@@ -21,12 +21,13 @@ from interfaces.s3.keys import check_key
 from interfaces.s3.markup import document, tag
 from interfaces.s3.payload import BodyPlan, CheckedContent
 from interfaces.s3.ranges import read_part_number
-from interfaces.s3.reading import render_version
-from interfaces.s3.records import Part, Summary, read_record
+from interfaces.s3.reading import Headers, render_version
+from interfaces.s3.records import Part, Record, Summary, read_record
+from interfaces.s3.sealing import CustomerKey, Seal, Span, make_seal, read_key, render_key, require_key, tag_content, turn_content
 from interfaces.s3.storing import FILE_MODE, Draft, Stored, store_object
 from interfaces.s3.tree import Place
 from interfaces.s3.uploads import Begun, UploadedPart, Uploads
-from interfaces.s3.writing import MAX_SINGLE, read_tags, refuse_unsupported
+from interfaces.s3.writing import MAX_SINGLE, read_tags, refuse_unsupported, seal_single
 from interfaces.web.asgi import Reply
 from interfaces.web.bodies import Upload
 
@@ -43,11 +44,13 @@ def create_upload(call: Call) -> Reply:
     algorithm, composed = _read_checksum_kind(call)
     now = int(call.door.clock() * 1e9)
     id = f"{now:016x}{call.door.entropy(12).hex()}"
-    record, tags = read_record(call.headers), read_tags(call.headers)
+    record, tags, sealing = read_record(call.headers), read_tags(call.headers), read_key(call.headers)
+    if sealing:
+        record = replace(record, seal=make_seal(sealing, call.door.entropy))
     upload = Begun(id, call.key, record, tags, now, call.caller.principal, call.caller.lease, algorithm, composed)
     with call.opened() as workspace:
         Uploads(call, workspace).begin(upload)
-    headers = list(_XML)
+    headers = [*_XML, *render_key(sealing)]
     if algorithm:
         headers += [("x-amz-checksum-algorithm", algorithm.value), ("x-amz-checksum-type", "COMPOSITE" if composed else "FULL_OBJECT")]
     body = document("InitiateMultipartUploadResult", tag("Bucket", call.bucket), tag("Key", call.text_key), tag("UploadId", id))
@@ -62,9 +65,11 @@ async def upload_part(call: Call) -> Reply:
         raise S3Fault("EntityTooLarge", elements={"ProposedSize": str(plan.length), "MaxSizeAllowed": str(MAX_SINGLE)})
     begun = await call.door.pool.run(find_upload, call)
     plan = plan_part(plan, begun)
+    key = demand_upload_key(call, begun)
+    span = seal_single(key, plan.length, call.door.entropy).spans[0] if key else None
     upload = Upload(call.request, call.door.limits)
-    part = await upload.into(call.door.pool, _stage_part, call, begun, number, plan.open(upload))
-    headers = [("etag", f'"{part.md5}"')]
+    part = await upload.into(call.door.pool, _stage_part, call, begun, number, plan.open(upload), key, span)
+    headers = [("etag", f'"{part.md5}"'), *render_key(key)]
     if begun.algorithm and part.checksum:
         headers.append((begun.algorithm.header, part.checksum))
     return Reply(200, headers)
@@ -75,21 +80,14 @@ def complete_upload(call: Call, body: bytes) -> Reply:
     named = parse_completion(body)
     with call.opened() as workspace:
         uploads = Uploads(call, workspace)
+        if (finished := uploads.find_finished(call.parameters["uploadId"], call.key)) is not None:
+            return _answer_completion(call, *finished, [])
         begun = uploads.find(call.parameters["uploadId"], call.key)
+        key = demand_upload_key(call, begun)
         parts = _choose_parts(named, uploads.parts(begun.id), begun)
         stored = _join(call, workspace, begun, parts)
-        uploads.end(begun.id)
-    checksum = stored.record.checksum
-    told = (tag(checksum.algorithm.element, checksum.text), tag("ChecksumType", checksum.kind)) if checksum else ()
-    answer = document(
-        "CompleteMultipartUploadResult",
-        tag("Location", f"{call.request.scheme}://{call.headers.get('host', '')}/{call.bucket}/{call.text_key}"),
-        tag("Bucket", call.bucket),
-        tag("Key", call.text_key),
-        f"<ETag>&quot;{stored.record.etag}&quot;</ETag>",
-        *told,
-    )
-    return Reply(200, [*_XML, *render_version(stored.version)], answer)
+        uploads.finish(begun.id, begun.key, stored.record, stored.version)
+    return _answer_completion(call, stored.record, stored.version, render_key(key))
 
 
 def abort_upload(call: Call) -> Reply:
@@ -104,6 +102,13 @@ def find_upload(call: Call) -> Begun:
     """Return the upload a request names. Raises ``NoSuchUpload``."""
     with call.opened() as workspace:
         return Uploads(call, workspace).find(call.parameters["uploadId"], call.key)
+
+
+def demand_upload_key(call: Call, begun: Begun) -> CustomerKey | None:
+    """Return the key that seals the parts of an upload, None for one that is not sealed. Raises ``InvalidRequest``."""
+    key = read_key(call.headers)
+    require_key(begun.record.seal, key)
+    return key
 
 
 def plan_part(plan: BodyPlan, begun: Begun) -> BodyPlan:
@@ -131,11 +136,26 @@ def keep_part(call: Call, workspace: Workspace, begun: Begun, part: UploadedPart
     return part
 
 
-def _stage_part(call: Call, begun: Begun, number: int, content: CheckedContent) -> UploadedPart:
+def _answer_completion(call: Call, record: Record, version: str, headers: Headers) -> Reply:
+    checksum = record.checksum
+    told = (tag(checksum.algorithm.element, checksum.text), tag("ChecksumType", checksum.kind)) if checksum else ()
+    answer = document(
+        "CompleteMultipartUploadResult",
+        tag("Location", f"{call.request.scheme}://{call.headers.get('host', '')}/{call.bucket}/{call.text_key}"),
+        tag("Bucket", call.bucket),
+        tag("Key", call.text_key),
+        f"<ETag>&quot;{record.etag}&quot;</ETag>",
+        *told,
+    )
+    return Reply(200, [*_XML, *render_version(version), *headers], answer)
+
+
+def _stage_part(call: Call, begun: Begun, number: int, content: CheckedContent, key: CustomerKey | None, span: Span | None) -> UploadedPart:
     with call.opened() as workspace:
-        staged = workspace.stage(content)
+        staged = workspace.stage(turn_content(content, key, (span,) if span else ()))
         checksum = content.checksum.text if begun.algorithm and content.checksum else ""
-        part = UploadedPart(number, staged.id, staged.size, content.md5.hex(), checksum, int(call.door.clock() * 1e9))
+        now, nonce = int(call.door.clock() * 1e9), span.nonce.hex() if span else ""
+        part = UploadedPart(number, staged.id, staged.size, tag_content(content.md5, key), checksum, now, nonce)
         return keep_part(call, workspace, begun, part)
 
 
@@ -164,13 +184,18 @@ def _join(call: Call, workspace: Workspace, begun: Begun, parts: Sequence[Upload
     checksum = _summarize(call, begun, parts)
     md5 = hashlib.md5(b"".join(bytes.fromhex(part.md5) for part in parts), usedforsecurity=False).hexdigest()
     kept = tuple(Part(part.number, part.size, part.checksum) for part in parts)
-    record = replace(begun.record, etag=f"{md5}-{len(parts)}", checksum=checksum, parts=kept)
+    record = replace(begun.record, etag=f"{md5}-{len(parts)}", checksum=checksum, parts=kept, seal=_seal_whole(begun, parts))
     ids = [part.staged for part in parts]
 
     def assemble(place: Place, condition: Condition | None, attach: Attach) -> Attributes:
         return workspace.assemble(place.parent, place.name, FILE_MODE, ids, condition=condition, attach=attach)
 
     return store_object(call, workspace, Draft(lambda: record, begun.tags), assemble)
+
+
+def _seal_whole(begun: Begun, parts: Sequence[UploadedPart]) -> Seal | None:
+    seal = begun.record.seal
+    return replace(seal, spans=tuple(Span(part.size, bytes.fromhex(part.nonce)) for part in parts)) if seal else None
 
 
 def _check_size(call: Call, size: int) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from email.utils import formatdate
-from functools import partial
+from functools import lru_cache, partial
 
 from interfaces.port import Access, Handle, Workspace
 from interfaces.s3.call import Call
@@ -19,6 +19,7 @@ from interfaces.s3.faults import S3Fault
 from interfaces.s3.markup import document, group, tag
 from interfaces.s3.ranges import Span, read_part_number, read_part_range, read_range
 from interfaces.s3.records import Record, render_checksum, render_record
+from interfaces.s3.sealing import CustomerKey, KeyStream, read_key, render_key, require_key, turn_pieces
 from interfaces.s3.seeing import Seen, open_object, opened_object
 from interfaces.web.asgi import Reply
 from interfaces.web.contents import SHORT, pieces, read_exactly
@@ -43,6 +44,8 @@ async def get_object(call: Call) -> Reply:
     try:
         judge_read(call.headers, seen.state)
         status, headers, span = _describe(call, seen)
+        key = _demand_key(call, seen)
+        headers.extend(render_key(key))
         headers.append(("content-length", str(span.end - span.start)))
         if seen.node is None or span.end == span.start:
             workspace.close()
@@ -53,9 +56,11 @@ async def get_object(call: Call) -> Reply:
         raise
     if span.end - span.start > SHORT:
         release = partial(call.door.pool.detach, partial(_close, handle, workspace))
-        return Reply(status, headers, pieces=pieces(handle, span.start, span.end, call.door.pool), release=release)
+        sent = pieces(handle, span.start, span.end, call.door.pool)
+        return Reply(status, headers, pieces=turn_pieces(sent, _stream(seen, key, span.start)) if key else sent, release=release)
     try:
-        return Reply(status, headers, read_exactly(handle, span.start, span.end - span.start))
+        body = read_exactly(handle, span.start, span.end - span.start)
+        return Reply(status, headers, _stream(seen, key, span.start).turn(body) if key else body)
     finally:
         _close(handle, workspace)
 
@@ -65,6 +70,7 @@ def head_object(call: Call) -> Reply:
     with opened_object(call) as (_, seen):
         judge_read(call.headers, seen.state)
         status, headers, span = _describe(call, seen)
+        headers.extend(render_key(_demand_key(call, seen)))
         return Reply(status, [*headers, ("content-length", str(span.end - span.start))])
 
 
@@ -75,6 +81,7 @@ def get_attributes(call: Call) -> Reply:
         raise S3Fault("InvalidArgument", "Invalid attribute name specified.", elements={"ArgumentName": "x-amz-object-attributes"})
     with opened_object(call) as (_, seen):
         judge_read(call.headers, seen.state)
+        _demand_key(call, seen)
         told = [_RENDERED[name](call, seen) for name in ATTRIBUTES if name in wanted]
         headers = [("content-type", "application/xml"), ("last-modified", render_date(seen.state.modified)), *render_version(seen.version)]
         return Reply(200, headers, document("GetObjectAttributesResponse", *told))
@@ -85,9 +92,21 @@ def render_version(version: str) -> Headers:
     return [("x-amz-version-id", version)] if version else []
 
 
+@lru_cache(maxsize=4096)
 def render_date(seconds: int) -> str:
     """Return an HTTP date; times that have none are told as the first or last that has one."""
     return formatdate(min(max(seconds, 0), _LAST_DATE), usegmt=True)
+
+
+def _demand_key(call: Call, seen: Seen) -> CustomerKey | None:
+    """Return the key that opens an object, None for one that is not sealed. Raises ``InvalidRequest``."""
+    key = read_key(call.headers)
+    require_key(seen.record.seal, key)
+    return key
+
+
+def _stream(seen: Seen, key: CustomerKey, start: int) -> KeyStream:
+    return KeyStream(key, seen.record.seal.spans if seen.record.seal else (), start)
 
 
 def _describe(call: Call, seen: Seen) -> tuple[int, Headers, Span]:
@@ -170,7 +189,7 @@ def _render_parts(call: Call, seen: Seen) -> str:
                 tag("PartNumber", part.number),
                 tag("Size", part.size),
             )
-            for part in (shown if element else [])
+            for part in shown
         ),
         tag("PartsCount", len(parts)),
     )

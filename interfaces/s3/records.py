@@ -9,15 +9,18 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from interfaces.port import Attributes
 from interfaces.s3.checksums import Algorithm, Checksum
 from interfaces.s3.documents import Tags
 from interfaces.s3.faults import S3Fault
+from interfaces.s3.sealing import Seal, decode_seal, seal_fields
 
 RECORD = b"user.s3.object"
 TAGS = b"user.s3.tags"
@@ -36,6 +39,7 @@ KEPT_HEADERS = (
     "x-amz-website-redirect-location",
 )
 _META = "x-amz-meta-"
+_SHORT = 2048
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +67,10 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One object as S3 tells it. `headers` and `metadata` are what its writer sent; `parts` is empty for a single put."""
+    """One object as S3 tells it. `headers` and `metadata` are what its writer sent; `parts` is empty for a single put.
+
+    `seal` is there when the bytes of the file are sealed under a key of the client's.
+    """
 
     etag: str
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -71,6 +78,7 @@ class Record:
     checksum: Summary | None = None
     parts: tuple[Part, ...] = ()
     version: str = ""
+    seal: Seal | None = None
 
     def encode(self, content: bytes) -> bytes:
         """Return the record as the attribute of the file that has `content`."""
@@ -81,9 +89,9 @@ def record_of(attributes: Attributes, xattrs: Mapping[bytes, bytes]) -> Record:
     """Return the record of a file; one that another door wrote has only a tag."""
     raw = xattrs.get(RECORD)
     if raw is not None:
-        fields = json.loads(raw)
-        if fields.get("c") == attributes.content.decode("latin-1"):
-            return decode_record(fields)
+        content, record = _decode_short(raw) if len(raw) <= _SHORT else _decode(raw)
+        if content == attributes.content:
+            return record
     return Record(foreign_tag(attributes.content))
 
 
@@ -102,8 +110,19 @@ def record_fields(record: Record) -> dict[str, object]:
         "k": [checksum.algorithm.value, checksum.text, checksum.composite] if checksum else None,
         "p": [[part.number, part.size, part.checksum] for part in record.parts],
         "v": record.version,
+        "s": seal_fields(record.seal) if record.seal else None,
     }
     return {name: value for name, value in fields.items() if value}
+
+
+def _decode(raw: bytes) -> tuple[bytes, Record]:
+    """Return the content a record was made for, and the record."""
+    fields = json.loads(raw)
+    return fields.get("c", "").encode("latin-1"), decode_record(fields)
+
+
+_decode_short = lru_cache(maxsize=4096)(_decode)
+"""Records of objects that are read again and again; what is read is never changed. Long ones (of many parts) would take too much memory."""
 
 
 def decode_record(fields: Mapping[str, object]) -> Record:
@@ -122,6 +141,7 @@ def decode_record(fields: Mapping[str, object]) -> Record:
         Summary(Algorithm(checksum[0]), checksum[1], checksum[2]) if isinstance(checksum, list) else None,
         tuple(Part(*part) for part in parts),
         str(known.get("v", "")),
+        decode_seal(seal) if isinstance(seal := known.get("s"), list) else None,
     )
 
 
@@ -148,7 +168,7 @@ def tags_of(attributes: Attributes, xattrs: Mapping[bytes, bytes]) -> Tags:
 
 def read_record(headers: Mapping[str, str]) -> Record:
     """Return the headers and metadata a writer sends, with no tag yet. Raises ``MetadataTooLarge``."""
-    metadata = {name[len(_META) :]: value for name, value in headers.items() if name.startswith(_META)}
+    metadata = {name[len(_META) :]: _decode_text(value) for name, value in headers.items() if name.startswith(_META)}
     size = sum(len(name) + len(value) for name, value in metadata.items())
     if size > MAX_METADATA:
         raise S3Fault("MetadataTooLarge", elements={"Size": str(size), "MaxSizeAllowed": str(MAX_METADATA)})
@@ -167,7 +187,7 @@ def render_record(record: Record) -> list[tuple[str, str]]:
     """Return the headers that tell a record, but for its checksum."""
     headers = [("etag", f'"{record.etag}"'), ("content-type", record.headers.get("content-type", DEFAULT_TYPE))]
     headers.extend((name, value) for name, value in record.headers.items() if name != "content-type")
-    headers.extend((_META + name, value) for name, value in record.metadata.items())
+    headers.extend((_META + name, _encode_text(value)) for name, value in record.metadata.items())
     return headers
 
 
@@ -176,6 +196,27 @@ def render_checksum(record: Record) -> list[tuple[str, str]]:
     if record.checksum is None:
         return []
     return [(record.checksum.algorithm.header, record.checksum.text), ("x-amz-checksum-type", record.checksum.kind)]
+
+
+def _decode_text(value: str) -> str:
+    """Return a header value as text: clients send UTF-8 where they send more than ASCII."""
+    if value.isascii():
+        return value
+    try:
+        return value.encode("latin-1").decode()
+    except UnicodeError:
+        return value
+
+
+def _encode_text(value: str) -> str:
+    """Return text as a header value: as it is where a header can say it, else as RFC 2047 has it, as S3 does."""
+    if value.isascii():
+        return value
+    try:
+        value.encode("latin-1")
+    except UnicodeEncodeError:
+        return f"=?UTF-8?B?{base64.b64encode(value.encode('utf-8', 'replace')).decode()}?="
+    return value
 
 
 def _without_chunking(encoding: str) -> str:

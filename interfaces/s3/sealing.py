@@ -1,11 +1,11 @@
 """Encryption under a key that the client sends with each request and nobody keeps (SSE-C). Pure.
 
-1. The key is used for one request and then forgotten: what is kept is a nonce and a proof by which a wrong key is told from the right one.
+1. The key is used for one request and then forgotten: what is kept is nonces, and a proof by which a wrong key is told from the right one.
 2. The bytes are AES-256 in counter mode, as many as the plain ones: sizes, ranges, listings and parts stay what they are, and the tree,
    its history and every other door hold nothing but ciphertext.
 3. Each upload and each part draws a nonce of its own: no two contents ever meet the same key stream.
 4. The key stream hides, it does not vouch: that the bytes are the ones stored is what the content identity in the record says.
-5. The entity tag of a sealed object is not its MD5, which would tell equal contents apart from different ones.
+5. The entity tag of a sealed object is not its MD5, by which anybody could recognise a known content; it says that only under the key.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ import binascii
 import hashlib
 import hmac
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
+from typing import Any
 
 from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms, modes
 
@@ -30,6 +31,9 @@ SOURCE_KEY_HEADERS = "x-amz-copy-source-server-side-encryption-customer-"
 
 _BLOCK = 16
 _ALGORITHM = "AES256"
+_MANAGED = "x-amz-server-side-encryption"
+_MANAGED_BY = frozenset({"AES256", "aws:kms", "aws:kms:dsse"})
+_KMS_KEY = "x-amz-server-side-encryption-aws-kms-key-id"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +54,11 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Seal:
-    """How an object is sealed: what proves the key, and its spans in order."""
+    """How an object is sealed: what proves the key, and its spans in order (none as long as its size is not known)."""
 
+    salt: bytes
     proof: bytes
-    spans: tuple[Span, ...]
+    spans: tuple[Span, ...] = ()
 
 
 def read_key(headers: Mapping[str, str], prefix: str = KEY_HEADERS) -> CustomerKey | None:
@@ -75,13 +80,55 @@ def read_key(headers: Mapping[str, str], prefix: str = KEY_HEADERS) -> CustomerK
     return CustomerKey(secret, digest)
 
 
-def make_seal(key: CustomerKey, spans: Sequence[Span]) -> Seal:
-    """Return the seal of an object under `key`."""
-    return Seal(_prove(key, spans), tuple(spans))
+def check_encryption(headers: Mapping[str, str]) -> None:
+    """Raise ``InvalidArgument`` where a request asks for encryption that contradicts itself, whether it is implemented or not."""
+    wanted = headers.get(_MANAGED)
+    if wanted is not None and any(name.startswith(KEY_HEADERS) for name in headers):
+        raise _invalid(_MANAGED, "Server Side Encryption with Customer provided key is incompatible with the encryption method specified.")
+    if wanted is not None and wanted not in _MANAGED_BY:
+        raise _invalid(_MANAGED, "The encryption method specified is not supported.")
+    if wanted != "aws:kms" and _KMS_KEY in headers:
+        raise _invalid(_KMS_KEY, "A key id goes with the encryption method aws:kms.")
+
+
+def make_seal(key: CustomerKey, entropy: Callable[[int], bytes]) -> Seal:
+    """Return the seal of an object under `key`, still without its spans."""
+    salt = entropy(NONCE_BYTES)
+    return Seal(salt, _prove(key, salt))
+
+
+def draw_span(size: int, entropy: Callable[[int], bytes]) -> Span:
+    """Return `size` bytes under a nonce that nothing else has."""
+    return Span(size, entropy(NONCE_BYTES))
+
+
+def turn_content(source: Content, key: CustomerKey | None, spans: Sequence[Span], start: int = 0) -> Content:
+    """Return what `source` reads from byte `start` on, sealed or opened; as it is without a key."""
+    return TurnedContent(source, KeyStream(key, spans, start)) if key else source
+
+
+async def turn_pieces(pieces: AsyncGenerator[bytes, None], stream: KeyStream) -> AsyncGenerator[bytes, None]:
+    """Yield pieces, sealed or opened; closes them."""
+    try:
+        async for piece in pieces:
+            yield stream.turn(piece)
+    finally:
+        await pieces.aclose()
+
+
+def seal_fields(seal: Seal) -> list[object]:
+    """Return a seal as a JSON value."""
+    return [seal.salt.hex(), seal.proof.hex(), [[span.size, span.nonce.hex()] for span in seal.spans]]
+
+
+def decode_seal(fields: Sequence[Any]) -> Seal:
+    """Return the seal that `seal_fields` told."""
+    salt, proof, spans = fields
+    return Seal(bytes.fromhex(salt), bytes.fromhex(proof), tuple(Span(size, bytes.fromhex(nonce)) for size, nonce in spans))
 
 
 def require_key(seal: Seal | None, key: CustomerKey | None) -> None:
-    """Return when `key` opens what `seal` closed. Raises ``InvalidRequest`` when one is missing, ``AccessDenied`` when it is another."""
+    """Return when `key` opens what `seal` closed. Raises ``InvalidRequest`` when one is missing, or is another."""
     if seal is None and key is None:
         return
     if seal is None:
@@ -91,13 +138,13 @@ def require_key(seal: Seal | None, key: CustomerKey | None) -> None:
             "InvalidRequest",
             "The object was stored using a form of Server Side Encryption. The correct parameters must be provided to retrieve the object.",
         )
-    if not hmac.compare_digest(seal.proof, _prove(key, seal.spans)):
-        raise S3Fault("AccessDenied", "The key is not the one the object was stored with.")
+    if not hmac.compare_digest(seal.proof, _prove(key, seal.salt)):
+        raise S3Fault("InvalidRequest", "The provided encryption parameters did not match the ones used originally.")
 
 
-def sealed_tag(md5: bytes, nonce: bytes) -> str:
-    """Return the entity tag of an object with this MD5 under this nonce."""
-    return hashlib.md5(nonce + md5, usedforsecurity=False).hexdigest()
+def tag_content(md5: bytes, key: CustomerKey | None) -> str:
+    """Return the entity tag of a content with this MD5: the MD5, or under a key what only the key can make of it."""
+    return hmac.digest(key.secret, b"agent-nas sse-c tag\0" + md5, "sha256")[:16].hex() if key else md5.hex()
 
 
 def render_key(key: CustomerKey | None) -> list[tuple[str, str]]:
@@ -158,9 +205,8 @@ def _cipher(key: CustomerKey, nonce: bytes, offset: int) -> CipherContext:
     return context
 
 
-def _prove(key: CustomerKey, spans: Sequence[Span]) -> bytes:
-    salt = b"".join(b"%d:%b" % (span.size, span.nonce) for span in spans)
-    return hmac.digest(key.secret, b"agent-nas sse-c\0" + hashlib.sha256(salt).digest(), "sha256")[:16]
+def _prove(key: CustomerKey, salt: bytes) -> bytes:
+    return hmac.digest(key.secret, b"agent-nas sse-c proof\0" + salt, "sha256")[:16]
 
 
 def _decoded(text: str) -> bytes:

@@ -3,7 +3,8 @@
 1. An upload is a note, each part a note of its own, its bytes staged in the branch: any worker, also after a restart, goes on with it.
 2. Staged bytes go after a week, so an upload that old is none any more; whoever comes across it tidies it up.
 3. An upload belongs to the lease that began it. A principal sees all uploads of a bucket it may write.
-4. A part that is sent again replaces the former one; of two that arrive at once the later to finish counts.
+4. What a finished upload became is remembered as long, so that completing it again says the same.
+5. A part that is sent again replaces the former one; of two that arrive at once the later to finish counts.
 """
 
 from __future__ import annotations
@@ -27,11 +28,16 @@ LIFETIME = 7 * 86_400
 
 _XML = [("content-type", "application/xml")]
 _TRIES = 64
+_SWEPT = 8
+"""How many finished uploads are looked at, whenever one is added, whether they may be forgotten."""
 
 
 @dataclass(frozen=True, slots=True)
 class UploadedPart:
-    """One part: the id of its staged bytes, its size, its MD5 (hex), its checksum as text, when it came (nanoseconds)."""
+    """One part: the id of its staged bytes, its size, its tag (the MD5, or what a key makes of it), its checksum as text, when it came.
+
+    `modified` is in nanoseconds, `nonce` (hex) that of its sealed bytes.
+    """
 
     number: int
     staged: str
@@ -39,6 +45,7 @@ class UploadedPart:
     md5: str
     checksum: str
     modified: int
+    nonce: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +73,7 @@ class Uploads:
         self._workspace = workspace
         self._prefix = f"upload/{workspace.branch}/"
         self._parts = f"part/{workspace.branch}/"
+        self._done = f"done/{workspace.branch}/"
 
     def begin(self, upload: Begun) -> None:
         """Keep an upload."""
@@ -110,6 +118,20 @@ class Uploads:
             if body:
                 self._workspace.unstage(body["staged"])
             self._remove(key)
+
+    def finish(self, id: str, key: bytes, record: Record, version: str) -> None:
+        """End an upload that became an object, and remember as what: a client that missed the answer asks again."""
+        self._notes.put(self._done + id, {"key": key.decode(), "record": record_fields(record), "version": version}, 0)
+        self.end(id)
+        oldest = f"{int((self._call.door.clock() - LIFETIME) * 1e9):016x}"
+        for done in self._notes.keys(self._done)[:_SWEPT]:
+            if done[len(self._done) :] < oldest:
+                self._remove(done)
+
+    def find_finished(self, id: str, key: bytes) -> tuple[Record, str] | None:
+        """Return what a finished upload became and as which version, None when it is unknown."""
+        body = self._notes.find(self._done + id)[1] if id.isalnum() else {}
+        return (decode_record(body["record"]), body["version"]) if body and body["key"].encode() == key else None
 
     def _remove(self, key: str) -> None:
         for _ in range(_TRIES):
@@ -250,4 +272,5 @@ def _encode_part(part: UploadedPart) -> Document:
         "md5": part.md5,
         "checksum": part.checksum,
         "modified": part.modified,
+        "nonce": part.nonce,
     }

@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from interfaces.faults import Fault
@@ -18,10 +18,11 @@ from interfaces.s3.documents import Deletion, Doomed, Tags, parse_deletion, pars
 from interfaces.s3.faults import S3Fault
 from interfaces.s3.keys import MAX_KEY, check_key
 from interfaces.s3.markup import document, group, tag
-from interfaces.s3.payload import BodyPlan, CheckedContent
+from interfaces.s3.payload import UNKNOWN, BodyPlan, CheckedContent
 from interfaces.s3.reading import Headers, render_version
 from interfaces.s3.records import Record, read_record, render_checksum, with_checksum
 from interfaces.s3.refusals import describe_fault
+from interfaces.s3.sealing import CustomerKey, Seal, check_encryption, draw_span, make_seal, read_key, render_key, tag_content, turn_content
 from interfaces.s3.seeing import EMPTY_MD5
 from interfaces.s3.storing import (
     Draft,
@@ -43,7 +44,6 @@ MAX_SINGLE = 5 << 30
 
 _UNSUPPORTED: Mapping[str, str] = {
     "x-amz-server-side-encryption": "encryption by request: the appliance encrypts by retention class",
-    "x-amz-server-side-encryption-customer-algorithm": "customer keys",
     "x-amz-object-lock-mode": "object locks: what is merged into main cannot be changed by a lease",
     "x-amz-object-lock-legal-hold": "object locks: what is merged into main cannot be changed by a lease",
     "x-amz-write-offset-bytes": "appending",
@@ -57,11 +57,14 @@ async def put_object(call: Call) -> Reply:
     plan = call.plan()
     if plan.length > MAX_SINGLE:
         raise S3Fault("EntityTooLarge", elements={"ProposedSize": str(plan.length), "MaxSizeAllowed": str(MAX_SINGLE)})
-    record, tags = read_record(call.headers), read_tags(call.headers)
+    record, tags, key = read_record(call.headers), read_tags(call.headers), read_key(call.headers)
+    if key:
+        record = replace(record, seal=seal_single(key, plan.length, call.door.entropy))
     upload = Upload(call.request, call.door.limits)
     content = plan.open(upload)
-    stored = await upload.into(call.door.pool, _put, call, plan, content, record, tags)
-    return Reply(200, [("etag", f'"{stored.record.etag}"'), *render_checksum(stored.record), *render_version(stored.version)])
+    stored = await upload.into(call.door.pool, _put, call, plan, content, record, tags, key)
+    told = [("etag", f'"{stored.record.etag}"'), *render_checksum(stored.record), *render_version(stored.version), *render_key(key)]
+    return Reply(200, told)
 
 
 def delete_object(call: Call) -> Reply:
@@ -90,6 +93,7 @@ def read_tags(headers: Mapping[str, str]) -> Tags:
 
 def refuse_unsupported(headers: Mapping[str, str]) -> None:
     """Raise ``NotImplemented`` for what a client must not believe it got."""
+    check_encryption(headers)
     for name, what in _UNSUPPORTED.items():
         if name in headers:
             raise S3Fault("NotImplemented", f"{name} is not implemented: there are no {what}")
@@ -98,15 +102,23 @@ def refuse_unsupported(headers: Mapping[str, str]) -> None:
         raise S3Fault("InvalidStorageClass", elements={"StorageClassRequested": storage})
 
 
-def _put(call: Call, plan: BodyPlan, content: CheckedContent, record: Record, tags: Tags) -> Stored:
+def seal_single(key: CustomerKey, size: int, entropy: Callable[[int], bytes]) -> Seal:
+    """Return the seal of `size` bytes that are sealed in one go. Raises ``MissingContentLength`` when their number is not known."""
+    if size == UNKNOWN:
+        raise S3Fault("MissingContentLength")
+    return replace(make_seal(key, entropy), spans=(draw_span(size, entropy),))
+
+
+def _put(call: Call, plan: BodyPlan, content: CheckedContent, record: Record, tags: Tags, key: CustomerKey | None) -> Stored:
     with call.opened() as workspace:
         if call.key.endswith(b"/") and plan.length == 0 and not is_guarded(call.headers):
             content.read(1)
             settings = settings_of(call.door, workspace.branch)
             if not settings.versioning:
                 return store_directory(call, workspace, with_checksum(replace(record, etag=EMPTY_MD5), content.checksum), tags)
-        draft = Draft(lambda: with_checksum(replace(record, etag=content.md5.hex()), content.checksum), tags)
-        return store_object(call, workspace, draft, publish_content(workspace, content))
+        draft = Draft(lambda: with_checksum(replace(record, etag=tag_content(content.md5, key)), content.checksum), tags)
+        sealed = turn_content(content, key, record.seal.spans if record.seal else ())
+        return store_object(call, workspace, draft, publish_content(workspace, sealed))
 
 
 def _delete_one(call: Call, workspace: Workspace, doomed: Doomed, deletion: Deletion) -> str:
