@@ -1,6 +1,7 @@
 """The WebDAV door (RFC 4918, classes 1, 2 and 3): one ASGI application over `Control`.
 
-1. A request is answered in a thread of the pool from end to end; the event loop only moves bytes.
+1. A request is answered in a thread of the pool from end to end, but for what is small and warm: who asks, GET of a short file, and
+   the properties of one resource.
 2. Who asks is known before a body is taken. ``OPTIONS`` alone is answered to strangers, the same for every path: desktops ask it before
    they ask their user for a password.
 3. A branch is opened for each request and closed with it; between two requests this door keeps nothing.
@@ -14,7 +15,6 @@ import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import ExitStack, asynccontextmanager, closing
-from dataclasses import replace
 from typing import TypeVar
 
 from interfaces.faults import Kind
@@ -37,8 +37,8 @@ from interfaces.webdav.lockbook import Lockbook
 from interfaces.webdav.locking import lock, unlock
 from interfaces.webdav.markup import MAX_BYTES
 from interfaces.webdav.patching import patch
-from interfaces.webdav.places import locate, members
-from interfaces.webdav.reading import Found, find_exhibit_content, find_file, finish, index
+from interfaces.webdav.places import Place, locate, members
+from interfaces.webdav.reading import answer_exhibit, answer_file, index
 from interfaces.webdav.visit import Address, Visit
 from interfaces.webdav.writing import check_put, delete, make_collection, put
 
@@ -100,40 +100,36 @@ class WebdavDoor:
         names = strip_prefix(request.raw_path, PREFIX.encode())
         if names is None:
             raise Refusal(404, Kind.NOT_FOUND, "nothing is served here", hint=f"browse {PREFIX}/")
+        caller = authenticate(self._control, request.headers)
         if request.method in {"GET", "HEAD"}:
-            return finish(await self._pool.run(self._find, request, names), self._pool)
-        caller = await self._pool.run(authenticate, self._control, request.headers)
+            return await self._read(request, caller, names)
         if request.method == "PUT":
             return await self._take(request, caller, names)
         body = await read_body(request, MAX_BYTES, self._limits) if request.method in _WITH_XML else b""
+        if request.method == "PROPFIND" and request.headers.get("depth") == "0" and split_branch(names) is not None:
+            return self._act(request, caller, names, body)
         return await self._pool.run(self._act, request, caller, names, body)
 
     # -- reading ----------------------------------------------------------------------------------------------------
 
-    def _find(self, request: Request, names: Names) -> Found:
-        caller = authenticate(self._control, request.headers)
+    async def _read(self, request: Request, caller: Caller, names: Names) -> Reply:
         branch = split_branch(names)
         if branch is None:
-            return self._find_exhibit(request, caller, names)
+            return await self._pool.run(self._show_exhibit, request, caller, names)
         with ExitStack() as resources:
             workspace = resources.enter_context(closing(self._control.workspace(caller, branch[0])))
             place = locate(workspace, branch[1])
             attributes = place.existing()
             if place.is_collection:
-                entries = members(workspace, place.names, workspace.list(attributes.node))
-                return Found(index(_title(names), ((name, stat.S_ISDIR(entry.st_mode)) for name, entry in entries)))
-            found = find_file(workspace, attributes, place.name, request)
-            if found.close is None:
-                return found
-            resources.callback(found.close)
-            return replace(found, close=resources.pop_all().close)
+                return await self._pool.run(_index, place, attributes.node, _title(names))
+            return await answer_file(workspace, attributes, place.name, request, self._pool, resources)
 
-    def _find_exhibit(self, request: Request, caller: Caller, names: Names) -> Found:
+    def _show_exhibit(self, request: Request, caller: Caller, names: Names) -> Reply:
         exhibit = find_exhibit(self._control, caller, names)
         if not exhibit.is_collection:
-            return find_exhibit_content(exhibit, names[-1], request)
+            return answer_exhibit(exhibit, names[-1], request)
         exhibits = list_exhibits(self._control, caller, names)
-        return Found(index(_title(names), ((name, each.is_collection) for name, each in exhibits.items())))
+        return index(_title(names), ((name, each.is_collection) for name, each in exhibits.items()))
 
     # -- changing ---------------------------------------------------------------------------------------------------
 
@@ -200,6 +196,11 @@ class WebdavDoor:
         if branch is None:
             raise read_only(names)
         return branch
+
+
+def _index(place: Place, node: int, title: str) -> Reply:
+    entries = members(place.workspace, place.names, place.workspace.list(node))
+    return index(title, ((name, stat.S_ISDIR(entry.st_mode)) for name, entry in entries))
 
 
 def _title(names: Names) -> str:

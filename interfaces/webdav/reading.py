@@ -1,23 +1,24 @@
 """GET and HEAD: files with conditions and ranges, and a page of links for a collection.
 
 1. Conditions are judged before a file is opened: an answer without content costs no read and no budget.
-2. A short part is read in the same turn of the pool that found the file; a long one streams, never held whole.
+2. A short file is read on the event loop, in the same turn that found it: a turn of the pool costs more. A long one is opened in the pool
+   and streams, never held whole.
 3. Several ranges at once are answered with the whole, which the standard allows and every client accepts.
 4. Content never runs in a browser on this origin: whatever its type says, it is sandboxed, without scripts, and never sniffed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
+from functools import partial
 from html import escape
 
 from interfaces.faults import Fault, Kind
-from interfaces.port import Access, Attributes, Handle, Workspace
+from interfaces.port import Access, Attributes, Workspace
 from interfaces.web.asgi import Reply, Request
 from interfaces.web.conditions import Range, Validators, Verdict, judge, render_date, select_ranges, validators_of
-from interfaces.web.contents import SHORT, pieces, read_exactly
+from interfaces.web.contents import SHORT, pieces, read_part
 from interfaces.web.names import display_name, encode_segment
 from interfaces.web.pool import Pool
 from interfaces.webdav.lobby import Exhibit
@@ -28,44 +29,28 @@ _PRIVATE = ("cache-control", "private, no-cache")
 _LAST_SECOND = 253_402_300_799
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """What a read found: a reply that is complete, or (`handle`) one whose content is still to be streamed from `part`."""
-
-    reply: Reply
-    handle: Handle | None = None
-    part: Range = (0, 0)
-    close: Callable[[], None] | None = None
-
-
-def find_file(workspace: Workspace, attributes: Attributes, name: bytes, request: Request) -> Found:
-    """Return what a read of a file answers. Blocks. Raises `Fault`."""
+async def answer_file(
+    workspace: Workspace, attributes: Attributes, name: bytes, request: Request, pool: Pool, resources: ExitStack
+) -> Reply:
+    """Return the answer about a file; what has to stay open while it is sent is taken out of `resources`. Raises `Fault`."""
     told = _judge(attributes, name, request)
     if isinstance(told, Reply):
-        return Found(told)
+        return told
     headers, status, (start, end) = told
-    with ExitStack() as resources:
-        handle = resources.enter_context(closing(workspace.open(attributes.node, Access())))
-        if end - start <= SHORT:
-            return Found(Reply(status, headers, read_exactly(handle, start, end - start)))
-        return Found(Reply(status, headers), handle, (start, end), resources.pop_all().close)
+    opening = partial(workspace.open, attributes.node, Access())
+    handle = resources.enter_context(closing(opening() if attributes.size <= SHORT else await pool.run(opening)))
+    if end - start <= SHORT:
+        return Reply(status, headers, await read_part(handle, start, end, pool))
+    return Reply(status, headers, pieces=pieces(handle, start, end, pool), release=resources.pop_all().close)
 
 
-def find_exhibit_content(exhibit: Exhibit, name: bytes, request: Request) -> Found:
-    """Return what a read of a file in the lobby answers."""
+def answer_exhibit(exhibit: Exhibit, name: bytes, request: Request) -> Reply:
+    """Return the answer about a file in the lobby."""
     told = _judge(exhibit.attributes, name, request)
     if isinstance(told, Reply):
-        return Found(told)
+        return told
     headers, status, (start, end) = told
-    return Found(Reply(status, headers, exhibit.text[start:end]))
-
-
-def finish(found: Found, pool: Pool) -> Reply:
-    """Return the reply for what was found, streaming where that has to be."""
-    if found.handle is None:
-        return found.reply
-    start, end = found.part
-    return Reply(found.reply.status, found.reply.headers, pieces=pieces(found.handle, start, end, pool), release=found.close)
+    return Reply(status, headers, exhibit.text[start:end])
 
 
 def index(title: str, members: Iterable[tuple[bytes, bool]]) -> Reply:
