@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -152,4 +151,4 @@ def _refusal(body: Mapping[str, Any]) -> tuple[str, str, str]:
 
 
 def _is_in(path: str, folder: str) -> bool:
-    return os.path.commonpath([path, folder]) == folder
+    return path == folder or path.startswith(f"{folder}/")

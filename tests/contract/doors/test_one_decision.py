@@ -114,7 +114,10 @@ def test_a_door_differs_from_the_port_only_where_its_protocol_makes_it(found: Su
 def test_a_door_charges_what_the_port_charges(found: Survey, door: Door) -> None:
     charged = found.spent[door.name, Standing.ALLOWED]
     truth = found.spent[REQUESTS.name, Standing.ALLOWED]
-    assert charged == {kind: amount + door.more.get(kind, 0) for kind, amount in truth.items()}
+    if door.more is None:
+        assert truth.keys() <= {kind for kind, amount in charged.items() if amount}
+    else:
+        assert charged == {kind: amount + door.more.get(kind, 0) for kind, amount in truth.items()}
 
 
 @each_door(*DOORS)
@@ -144,7 +147,7 @@ def _without(answer: bytes) -> bytes:
     return answer
 
 
-@each_door(*DOORS)
+@each_door(*(door for door in DOORS if not door.speaks_prose))
 def test_every_kind_has_a_word(door: Door) -> None:
     assert frozenset().union(*door.words.values()) == frozenset(Kind)
 

@@ -42,7 +42,8 @@ class Door:
 
     `words` has every word it says no in. `by` says through what an operation goes for which the protocol has no word of its own. `holds`
     tells that the door keeps a workspace open instead of letting its caller in anew with each request. `more` is what going through other
-    operations costs above what the port charges, under the lease that allows everything.
+    operations costs above what the port charges, under the lease that allows everything; None where what travels is charged, which is
+    other bytes. `speaks_prose` tells that the protocol has sentences for people instead of words for kinds.
     """
 
     name: str
@@ -50,8 +51,9 @@ class Door:
     words: Mapping[str, frozenset[Kind]]
     by: Mapping[Operation, str] = field(default_factory=dict)
     differs: tuple[Difference, ...] = ()
-    more: Mapping[BudgetKind, int] = field(default_factory=dict)
+    more: Mapping[BudgetKind, int] | None = field(default_factory=dict)
     holds: bool = False
+    speaks_prose: bool = False
 
     def difference(self, aspect: Aspect, standing: Standing, operation: Operation) -> Difference | None:
         """Return why a cell differs, None when it must not."""
