@@ -75,6 +75,12 @@ class LimitedProtocol(HttpToolsProtocol):
         if not self._deadline:
             self._deadline.start(self.limits.header_seconds, self._end, _TOO_SLOW)
 
+    def on_url(self, url: bytes) -> None:
+        """Take a piece of the target. No target has a fragment (RFC 9112 section 3.2): what is meant is not guessed, the answer is 400."""
+        if b"#" in url:
+            raise ValueError("a target has no fragment")
+        super().on_url(url)
+
     def on_header(self, name: bytes, value: bytes) -> None:
         """Take a header; trailers after a body are dropped, because the request was judged without them."""
         if self._in_head:

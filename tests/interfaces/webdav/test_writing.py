@@ -68,6 +68,20 @@ def test_who_asks_before_sending_is_answered_before_sending(dav: Dav) -> None:
             assert connection.recv(1000).startswith(expected)
 
 
+def test_a_target_with_a_fragment_is_refused_and_deletes_nothing(dav: Dav) -> None:
+    host, port = dav.address.split(":")
+    with socket.create_connection((host, int(port)), timeout=10) as connection:
+        head = [
+            f"DELETE {dav.href('src/')}#part HTTP/1.1",
+            f"host: {dav.address}",
+            f"authorization: {dav.credentials}",
+            "content-length: 0",
+        ]
+        connection.sendall("\r\n".join([*head, "", ""]).encode())
+        assert connection.recv(1000).startswith(b"HTTP/1.1 400 ")
+    assert dav.get("src/a.py").status == 200
+
+
 def test_a_part_is_not_put(dav: Dav) -> None:
     answer = dav.put("README.md", b"x", content_range="bytes 0-0/6")
     assert answer.status == 400
