@@ -20,14 +20,13 @@ def command(session: Session, url: str | None) -> None:
     """
     import anyio
 
+    from nasd.cli.doors import door_url
     from nasd.cli.stdio import bridge_standard_streams
-    from nasd.exposure import describe_doors
 
     secret = session.secret
     if secret is None:
         raise Misconfigured("no credential is there", hint="set NAS_LEASE, or name the file that holds it with --lease-file")
-    settings = session.settings
-    target = url or describe_doors(settings, settings.address[1])["mcp"]
+    target = url or door_url(session, "mcp")
     if sys.stdin.isatty():
         session.say(f"speaking MCP with {target}; an MCP client starts this, a person reads `nas mcp config`")
     anyio.run(bridge_standard_streams, target, secret)

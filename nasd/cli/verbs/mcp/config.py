@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 
 from interfaces.mcp.clients import CLIENTS, Endpoint, render_client
+from nasd.cli.doors import door_url
 from nasd.cli.session import Session, verb
-from nasd.exposure import describe_doors
 
 
 @verb
@@ -24,10 +24,9 @@ def command(session: Session, client: str, stdio: bool, secret_file: str | None,
     It names where the secret is and never holds it: put the lease's secret into NAS_LEASE of the client's environment, or into a
     file of its own that --secret-file names.
     """
-    settings = session.settings
     program = shutil.which("nas") or str(Path(sys.argv[0]).absolute())
     file = str(Path(secret_file).absolute()) if secret_file else ""
-    endpoint = Endpoint(url or describe_doors(settings, settings.address[1])["mcp"], program, file)
+    endpoint = Endpoint(url or door_url(session, "mcp"), program, file)
     document = render_client(client, "stdio" if stdio or file else "http", endpoint)
     if not session.as_json:
         session.say(f"{document['title']}, over {document['transport']}: {document['place']}")
