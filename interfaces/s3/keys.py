@@ -85,6 +85,11 @@ def is_beside_directory(name: bytes) -> bool:
     return name.startswith(_FILE)
 
 
+def without_mark(name: bytes) -> bytes:
+    """Return the name an object would have if no directory had it; any other name as it is."""
+    return name.removeprefix(_FILE)
+
+
 def is_part(name: bytes) -> bool:
     """Tell whether a directory holds the rest of a segment that is too long for one name."""
     return name.startswith(_PART) and _CHUNK - 4 < len(name) - len(_PART) <= _CHUNK and _is_text(name)

@@ -12,9 +12,10 @@ import stat
 from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
+from operator import itemgetter
 
 from interfaces.port import Attributes, Workspace
-from interfaces.s3.keys import decode_name, decode_part, is_beside_directory, is_part
+from interfaces.s3.keys import decode_name, decode_part, is_beside_directory, is_part, without_mark
 from interfaces.s3.records import RECORD
 from interfaces.s3.tree import IMPLIED, descend
 
@@ -38,12 +39,10 @@ class Wanted:
     delimiter: bytes = b""
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
-    """A file (`sort` is its segment) or a directory (its segment and a slash)."""
+_Entry = tuple[bytes, Attributes]
+"""A file by its segment, or a directory by its segment and a slash."""
 
-    sort: bytes
-    attributes: Attributes
+_BY_SEGMENT = itemgetter(0)
 
 
 def walk_keys(workspace: Workspace, wanted: Wanted) -> Iterator[Found]:
@@ -67,24 +66,24 @@ def _walk(workspace: Workspace, node: int, base: bytes, wanted: Wanted, *, folds
     entries = _entries(workspace, node)
     if base:
         yield from _own_key(workspace, node, base, wanted, entries)
-    for entry in _from(entries, base, wanted):
-        key = base + entry.sort
+    for segment, attributes in _from(entries, base, wanted):
+        key = base + segment
         if not _can_match(key, wanted.prefix):
             if key > wanted.prefix:
                 return
             continue
-        if not entry.sort.endswith(SLASH):
+        if not segment.endswith(SLASH):
             if key > wanted.after:
-                yield Found(key, entry.attributes)
+                yield Found(key, attributes)
         elif folds and len(key) > len(wanted.prefix):
-            yield from _folded(workspace, entry.attributes.node, key, wanted)
+            yield from _folded(workspace, attributes.node, key, wanted)
         else:
-            yield from _walk(workspace, entry.attributes.node, key, wanted, folds=folds)
+            yield from _walk(workspace, attributes.node, key, wanted, folds=folds)
 
 
 def _own_key(workspace: Workspace, node: int, base: bytes, wanted: Wanted, entries: list[_Entry]) -> Iterator[Found]:
     """Yield the key of the directory itself, unless a file in it holds its content."""
-    if base <= wanted.after or not base.startswith(wanted.prefix) or (entries and not entries[0].sort):
+    if base <= wanted.after or not base.startswith(wanted.prefix) or (entries and not entries[0][0]):
         return
     directory = workspace.attributes(node)
     if is_directory_key(workspace, directory, empty=not entries):
@@ -106,9 +105,9 @@ def _from(entries: list[_Entry], base: bytes, wanted: Wanted) -> list[_Entry]:
     if not wanted.after.startswith(base):
         return entries if wanted.after < base else []
     rest = wanted.after[len(base) :]
-    position = bisect_left(entries, rest, key=lambda entry: entry.sort)
+    position = bisect_left(entries, rest, key=_BY_SEGMENT)
     above = rest[: rest.find(SLASH) + 1]
-    if above and position and entries[position - 1].sort == above:
+    if above and position and entries[position - 1][0] == above:
         position -= 1
     return entries[position:]
 
@@ -133,39 +132,38 @@ def _roll_up(found: Iterator[Found], wanted: Wanted) -> Iterator[Found]:
 
 def _entries(workspace: Workspace, node: int) -> list[_Entry]:
     """Return what a directory holds for S3, in the order of keys."""
-    found: dict[bytes, _Entry] = {}
+    found: dict[bytes, Attributes] = {}
     aside: list[_Entry] = []
     for name, attributes in workspace.list(node):
-        mode = attributes.st_mode
-        if stat.S_ISDIR(mode):
+        kind = stat.S_IFMT(attributes.st_mode)
+        if kind == stat.S_IFDIR:
             _add_directory(workspace, found, b"", name, attributes)
-        elif stat.S_ISREG(mode) and (segment := decode_name(name)) is not None:
+        elif kind == stat.S_IFREG and (segment := decode_name(name)) is not None:
             if is_beside_directory(name):
-                aside.append(_Entry(segment, attributes))
+                aside.append((segment, attributes))
             else:
-                found[segment] = _Entry(segment, attributes)
-    for entry in aside:
-        found.setdefault(entry.sort, entry)
-    return sorted(found.values(), key=lambda entry: entry.sort)
+                found[segment] = attributes
+    for segment, attributes in aside:
+        found.setdefault(segment, attributes)
+    return sorted(found.items(), key=_BY_SEGMENT)
 
 
-def _add_directory(workspace: Workspace, found: dict[bytes, _Entry], piece: bytes, name: bytes, attributes: Attributes) -> None:
+def _add_directory(workspace: Workspace, found: dict[bytes, Attributes], piece: bytes, name: bytes, attributes: Attributes) -> None:
     if is_part(name):
         _add_parts(workspace, found, piece + (decode_part(name) or b""), attributes.node)
         return
     segment = piece + (decode_part(name) or b"") if piece else decode_name(name)
     if segment is not None and not is_beside_directory(name):
-        found[segment + SLASH] = _Entry(segment + SLASH, attributes)
+        found[segment + SLASH] = attributes
 
 
-def _add_parts(workspace: Workspace, found: dict[bytes, _Entry], piece: bytes, node: int) -> None:
+def _add_parts(workspace: Workspace, found: dict[bytes, Attributes], piece: bytes, node: int) -> None:
     """Add the entries whose segments are too long for one name (`keys`, rule 2)."""
     for name, attributes in workspace.list(node):
         if stat.S_ISDIR(attributes.st_mode):
             if decode_part(name) is not None:
                 _add_directory(workspace, found, piece, name, attributes)
             continue
-        plain = name[len(b"s3~file~") :] if is_beside_directory(name) else name
-        rest = decode_part(plain)
+        rest = decode_part(without_mark(name))
         if rest is not None and stat.S_ISREG(attributes.st_mode):
-            found.setdefault(piece + rest, _Entry(piece + rest, attributes))
+            found.setdefault(piece + rest, attributes)
