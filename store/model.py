@@ -31,6 +31,8 @@ class EntryKind(enum.Enum):
     FIFO = "fifo"
     SOCKET = "socket"
 
+    __hash__ = object.__hash__  # a member is one object; Enum's own is a call on the way of every stat
+
     @property
     def versioned(self) -> bool:
         """Tell whether commits hold this kind; the others live in the working layer only."""

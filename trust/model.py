@@ -51,6 +51,8 @@ class Action(enum.Enum):
     RESTORE = "restore"
     ADMINISTER = "administer"
 
+    __hash__ = object.__hash__  # a member is one object; Enum's own is a call on the way of every decision
+
 
 LEASABLE = frozenset({Action.LIST, Action.READ, Action.WRITE, Action.DELETE, Action.PROPOSE})
 
@@ -62,6 +64,8 @@ class BudgetKind(enum.Enum):
     BYTES_READ = "bytes_read"
     BYTES_WRITTEN = "bytes_written"
     COMMITS = "commits"
+
+    __hash__ = object.__hash__  # as for `Action`
 
 
 class Effect(enum.Enum):

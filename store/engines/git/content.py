@@ -34,17 +34,26 @@ _PIECE = 1 << 18
 _NO_COPY_RANGE = (errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP)
 
 
-@contextmanager
-def disk_errors(subject: object) -> Iterator[None]:
-    """Turn what the disk refuses into the store's errors."""
-    try:
-        yield
-    except OSError as failure:
+class disk_errors:
+    """Run a block and turn what the disk refuses into the store's errors."""
+
+    __slots__ = ("_subject",)
+
+    def __init__(self, subject: object) -> None:
+        """Blame `subject`."""
+        self._subject = subject
+
+    def __enter__(self) -> None:
+        return
+
+    def __exit__(self, kind: object, failure: BaseException | None, trace: object) -> None:
+        if not isinstance(failure, OSError):
+            return
         if failure.errno in _FULL:
-            raise NoSpace(subject, "the disk below the store is full") from failure
+            raise NoSpace(self._subject, "the disk below the store is full") from failure
         if failure.errno == errno.EFBIG:
-            raise TooLarge(subject, "the file system below the store holds no file of that size") from failure
-        raise StoreError(subject, os.strerror(failure.errno or 0)) from failure
+            raise TooLarge(self._subject, "the file system below the store holds no file of that size") from failure
+        raise StoreError(self._subject, os.strerror(failure.errno or 0)) from failure
 
 
 def check_size(subject: object, size: int) -> None:
@@ -58,19 +67,19 @@ class ContentCache:
 
     def __init__(self, folder: Path, vault: Vault) -> None:
         """Keep the files below `folder`."""
-        self._folder = folder
+        self._folder = os.fspath(folder)
         self._vault = vault
         self._names = itertools.count()
 
     def open(self, oid: bytes) -> int:
         """Return a new descriptor that reads a content. Raises `NotFound`, `Corrupt`, `NoSpace`."""
         name = oid.hex()
-        path = self._folder / name[:2] / name
+        path = f"{self._folder}/{name[:2]}/{name}"
         with disk_errors(name):
             try:
                 return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
             except FileNotFoundError:
-                self._fill(oid, path)
+                self._fill(oid, Path(path))
                 return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
 
     def _fill(self, oid: bytes, path: Path) -> None:

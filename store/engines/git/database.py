@@ -147,9 +147,9 @@ class Database:
         with _opening:
             self._writer = _connect(path)
             self._reader = _connect(path)
-            self._index = WalIndex(path)
+            self.index = WalIndex(path)
             self._checkpoints = Checkpoints(_connect(path), self._writing)
-        if self._index.head() is not None:
+        if self.index.head() is not None:
             self._writer.execute(f"PRAGMA wal_autocheckpoint = {BACKSTOP_PAGES}")
         with self.transaction() as connection:
             _prepare_schema(connection)
@@ -164,7 +164,7 @@ class Database:
 
     def head(self) -> bytes | None:
         """Return bytes that are the same as long as nobody commits anything; None when that cannot be told."""
-        return self._index.head()
+        return self.index.head()
 
     def select(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
         """Return the rows of a statement that only reads."""
@@ -200,7 +200,7 @@ class Database:
         with _opening, self._writing, self._reading:
             self._reader.close()
             self._writer.close()
-            self._index.close()
+            self.index.close()
             os.close(self._wal)
 
     def begin(self) -> apsw.Connection:
@@ -227,7 +227,7 @@ class Database:
         step("database: committed")
 
     def _note_growth(self) -> None:
-        head = self._index.head()
+        head = self.index.head()
         if head is not None:
             self._checkpoints.note(count_frames(head))
 

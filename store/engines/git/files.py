@@ -49,8 +49,7 @@ class OpenFile:
     def current(self) -> int:
         """Return a descriptor that reads the content as it is now."""
         layer = self._layer
-        with layer.lock:
-            layer.refresh()
+        with layer.reading():
             row = layer.find(self.node)
             if not layer.is_orphan(self.node) and (row.upper, row.lower if row.upper is None else None) != self._source:
                 self._point_at(self._open(row))

@@ -68,6 +68,7 @@ class Layer:
         self.version = Version(-1)
         self.seal = -1
         self._head: bytes | None = None
+        self._look_at_head = around.database.index.head
         self._reading = Reading(self)
         self._identities = itertools.count(secrets.randbits(60) | 1 << 61)
         self.users = 0
@@ -79,9 +80,13 @@ class Layer:
     def refresh(self) -> None:
         """Take over what other processes changed. Raises `NotFound` when the branch is gone."""
         with self.lock:
-            head = self.around.database.head()
-            if head is None or head != self._head:
-                self._look(head)
+            self.follow()
+
+    def follow(self) -> None:
+        """Do as `refresh` for a caller that holds the lock."""
+        head = self._look_at_head()
+        if head is None or head != self._head:
+            self._look(head)
 
     def reading(self) -> Reading:
         """Run a block with the rows as they are now."""
@@ -294,13 +299,14 @@ class Reading:
         self._layer = layer
 
     def __enter__(self) -> Rows:
-        self._layer.lock.acquire()
+        layer = self._layer
+        layer.lock.acquire()
         try:
-            self._layer.refresh()
+            layer.follow()
         except BaseException:
-            self._layer.lock.release()
+            layer.lock.release()
             raise
-        return self._layer.rows
+        return layer.rows
 
     def __exit__(self, kind: object, failure: object, trace: object) -> None:
         self._layer.lock.release()
