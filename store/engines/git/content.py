@@ -23,6 +23,7 @@ from store.engines.git.packs import Sync, sync_folder
 from store.engines.git.steps import step
 from store.engines.git.syncs import Syncs
 from store.engines.git.vault import Vault
+from store.engines.git.writeback import Writeback
 from store.errors import NoSpace, NotFound, StoreError, TooLarge
 
 LARGEST_FILE = 1 << 44
@@ -138,9 +139,12 @@ class UpperFiles:
         return number
 
     def _write(self, descriptor: int, content: Content, piece: bytes) -> None:
+        written, writeback = 0, Writeback(descriptor)
         while piece or (piece := content.read(_PIECE)):
             with disk_errors(descriptor):
                 _write_all(descriptor, piece)
+            written += len(piece)
+            writeback.note(written)
             piece = b""
 
     def open(self, number: int, flags: int = os.O_RDWR) -> int:
@@ -228,13 +232,14 @@ def copy_content(source: int, target: int, size: int) -> None:
 
 def _join(handles: Sequence[Handle], target: int) -> None:
     """Make `target`, which is empty, hold the contents of files one after the other."""
-    end = 0
+    end, writeback = 0, Writeback(target)
     with disk_errors("join"):
         for handle in handles:
             source = handle.fileno()
             size = os.fstat(source).st_size
             _copy_range(source, target, 0, size, end)
             end += size
+            writeback.note(end)
 
 
 def _seek(descriptor: int, position: int, whence: int) -> int:

@@ -14,6 +14,7 @@ from store.contract import Joined
 from store.engines.git import open_engine
 from store.engines.git.engine import GitEngine
 from store.engines.git.working import GitWorking
+from store.engines.git.writeback import STEP, Writeback
 from store.errors import NotFound
 from store.model import ROOT
 from tests.store.engines.git.desk import commit, find, put, read, write
@@ -103,3 +104,19 @@ def test_parts_are_joined_by_the_kernel_where_they_end(working: GitWorking, monk
     assert copied == [0, len(LARGE), len(LARGE) + 3]
     for part in parts:
         part.close()
+
+
+def test_a_long_file_is_on_its_way_to_the_disk_while_it_comes_in(tmp_path: Path) -> None:
+    with open(tmp_path / "f", "w+b", buffering=0) as file:
+        writeback = Writeback(file.fileno())
+        for end in range(0, 3 * STEP + 1, STEP // 2):
+            file.truncate(end)
+            writeback.note(end)
+            assert end - writeback._begun < STEP
+        os.fdatasync(file.fileno())
+
+
+def test_a_file_that_comes_in_many_pieces_is_whole(working: GitWorking) -> None:
+    data = os.urandom(1 << 16) * 300
+    working.place(ROOT, b"f", 0o644, io.BytesIO(data))
+    assert read(working, b"f") == data
