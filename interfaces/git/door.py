@@ -88,11 +88,11 @@ class GitDoor:
         caller = authenticate(self._control, request.headers)
         address = read_address(request.raw_path)
         view = await self._pool.run(self._repositories.open, caller, address.branch)
-        visit = _Visit(request, caller, address, view)
+        visit = _Visit(request, caller, address, view, self._pool)
         try:
             return await self._route(visit)
         except BaseException:
-            await self._pool.run(view.close)
+            visit.release()
             raise
 
     async def _route(self, visit: _Visit) -> Reply:
@@ -124,8 +124,11 @@ class GitDoor:
 
     async def _fetch(self, visit: _Visit) -> Reply:
         body = await self._stream(visit.request).read_all(MOST_REQUEST)
-        pieces = self._fetching.answer(visit.view, list(split_packets(body)), visit.protocol)
-        return visit.pieces("application/x-git-upload-pack-result", pieces)
+        reviewed = await self._fetching.review(visit.view, list(split_packets(body)))
+        media_type = "application/x-git-upload-pack-result"
+        if reviewed.refused:
+            return visit.whole(media_type, reviewed.refused)
+        return visit.pieces(media_type, self._fetching.answer(visit.view, reviewed.request, visit.protocol))
 
     async def _push(self, visit: _Visit) -> Reply:
         push = await self._pushing.arrive(visit.view, self._stream(visit.request))
@@ -214,7 +217,8 @@ class GitDoor:
 class _Visit:
     """One request on its way to its answer, with what has to be closed after it."""
 
-    def __init__(self, request: Request, caller: Caller, address: Address, view: View) -> None:
+    def __init__(self, request: Request, caller: Caller, address: Address, view: View, pool: Pool) -> None:
+        self.pool = pool
         self.request = request
         self.caller = caller
         self.address = address
@@ -234,7 +238,7 @@ class _Visit:
 
     def whole(self, media_type: str, body: bytes, status: int = 200) -> Reply:
         """Return an answer that is complete."""
-        return Reply(status, (("content-type", media_type), *_FRESH), body, release=self.close)
+        return Reply(status, (("content-type", media_type), *_FRESH), body, release=self.release)
 
     def document(self, document: Document, status: int = 200) -> Reply:
         """Return a document in the words of Git LFS."""
@@ -249,7 +253,11 @@ class _Visit:
         headers: Sequence[tuple[str, str]] = (),
     ) -> Reply:
         """Return an answer that is made while it is sent."""
-        return Reply(status, (("content-type", media_type), *_FRESH, *headers), pieces=pieces, release=self.close)
+        return Reply(status, (("content-type", media_type), *_FRESH, *headers), pieces=pieces, release=self.release)
+
+    def release(self) -> None:
+        """Have everything released, off the event loop."""
+        self.pool.detach(self.close)
 
     def close(self) -> None:
         """Release everything."""

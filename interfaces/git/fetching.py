@@ -13,6 +13,7 @@ import asyncio
 import logging
 from asyncio.subprocess import Process
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from dataclasses import dataclass
 
 from interfaces.faults import Fault
 from interfaces.git.children import PIECE, answers, collect, finish_giving, git_child, give, last_line
@@ -24,6 +25,14 @@ from interfaces.git.streams import Stream
 from interfaces.web.pool import Pool
 
 LOG = logging.getLogger("nas.git")
+
+
+@dataclass(frozen=True, slots=True)
+class Reviewed:
+    """A request as git is to read it, or (`refused`) what is answered in git's place."""
+
+    request: bytes
+    refused: bytes = b""
 
 
 class Fetching:
@@ -45,13 +54,16 @@ class Fetching:
             self._announcements[protocol] = announcement
         return announcement
 
-    async def answer(self, view: View, packets: Sequence[Packet], protocol: str) -> AsyncGenerator[bytes, None]:
-        """Yield the answer to one whole request."""
-        refused = await self._refusal(view, [named for packet in packets if (named := find_named(packet))])
+    async def review(self, view: View, packets: Sequence[Packet]) -> Reviewed:
+        """Return what git is to read of one whole request, or what ends it. Raises `Kind.INVALID`."""
+        named = [each for packet in packets if (each := find_named(packet))]
+        refused = await self._refusal(view, named)
         if refused:
-            yield refused
-            return
-        request = b"".join(encode(packet) for packet in await self._shown(view, packets))
+            return Reviewed(b"", refused)
+        return Reviewed(b"".join([encode(packet) for packet in packets if await self.passes(view, packet)]))
+
+    async def answer(self, view: View, request: bytes, protocol: str) -> AsyncGenerator[bytes, None]:
+        """Yield git's answer to a request that was reviewed."""
         async with git_child(("upload-pack", "--strict", "--stateless-rpc", str(view.folder)), protocol=protocol) as child:
             listening = await give(child, request)
             await finish_giving(child)
@@ -82,9 +94,6 @@ class Fetching:
             if not await self._pool.run(view.reaches, [each]):
                 return refuse(f"upload-pack: not our ref {each}")
         return b""
-
-    async def _shown(self, view: View, packets: Sequence[Packet]) -> list[Packet]:
-        return [packet for packet in packets if await self.passes(view, packet)]
 
     async def passes(self, view: View, packet: Packet) -> bool:
         """Tell whether git may read a line: one that says what the client has passes when it is shown."""
