@@ -30,6 +30,7 @@ from interfaces.web.pool import Pool
 from interfaces.web.problems import Refusal
 from interfaces.webdav.copying import copy, move
 from interfaces.webdav.faults import render_fault
+from interfaces.webdav.guarding import check_reading
 from interfaces.webdav.headers import read_destination, strip_prefix
 from interfaces.webdav.listing import list_lobby, list_place
 from interfaces.webdav.lobby import find_exhibit, list_exhibits, read_only, split_branch
@@ -116,6 +117,8 @@ class WebdavDoor:
         branch = split_branch(names)
         if branch is None:
             return await self._pool.run(self._show_exhibit, request, caller, names)
+        if "if" in request.headers:
+            await self._pool.run(self._visit, request, caller, names, b"", check_reading)
         with ExitStack() as resources:
             workspace = resources.enter_context(closing(self._control.workspace(caller, branch[0])))
             place = locate(workspace, branch[1])

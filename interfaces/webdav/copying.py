@@ -89,6 +89,8 @@ def move(departure: Visit, arrival: Visit) -> Reply:
 def _require(passage: Passage, source: Attributes, *, moves: bool) -> Guard:
     """Return the guard of the destination. Raises `Kind.PRECONDITION`, `Kind.INTO_ITSELF`, a 423 `Objection` when it cannot be."""
     here, there = passage.departure.place, passage.arrival.place
+    if moves:
+        here.workspace.require_writable(here.directory(), here.name)
     there.workspace.require_writable(there.directory(), there.name)
     if passage.within and (_is_in(there.names, here.names) or _is_in(here.names, there.names)):
         raise Fault(Kind.INTO_ITSELF, f"{here.title} and {there.title} are one in the other", hint="choose a destination beside the source")

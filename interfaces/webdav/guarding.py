@@ -48,10 +48,14 @@ class Guard:
         if any(name in headers for name in _CONDITIONAL):
             require(self._visit.request.method, headers, None if current is None else validators_of(current))
         locks = self._visit.book.read()
-        if self._beliefs and not holds(self._beliefs, lambda address: self._state(address, current, locks)):
-            raise Fault(Kind.PRECONDITION, "what the If header says is not so", hint="read the entity tag and the lock again, then repeat")
+        self.require_beliefs(current, locks)
         for effect in effects:
             self.require_unlocked(locks, effect)
+
+    def require_beliefs(self, current: Attributes | None, locks: Locks) -> None:
+        """Return when the ``If`` header, if there is one, holds. Raises `Kind.PRECONDITION`."""
+        if self._beliefs and not holds(self._beliefs, lambda address: self._state(address, current, locks)):
+            raise Fault(Kind.PRECONDITION, "what the If header says is not so", hint="read the entity tag and the lock again, then repeat")
 
     def require_unlocked(self, locks: Locks, effect: Effect) -> None:
         """Return when no lock stops an effect. Raises a 423 `Objection`."""
@@ -78,6 +82,12 @@ class Guard:
             return None, None
         place = locate(self._visit.place.workspace, names)
         return place.names, place.attributes
+
+
+def check_reading(visit: Visit) -> None:
+    """Return when a request that changes nothing may go on: its ``If`` header, if it has one, holds. Raises `Kind.PRECONDITION`."""
+    if "if" in visit.request.headers:
+        Guard(visit).require_beliefs(visit.place.attributes, visit.book.read())
 
 
 def locked(visit: Visit, locks: Locks, precondition: str) -> Objection:

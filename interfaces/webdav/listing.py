@@ -22,6 +22,7 @@ from interfaces.web.names import Names, encode_segment
 from interfaces.web.pool import Pool
 from interfaces.webdav.bodies import Wanted, parse_propfind
 from interfaces.webdav.faults import XML, Objection
+from interfaces.webdav.guarding import check_reading
 from interfaces.webdav.headers import Depth, read_depth
 from interfaces.webdav.lobby import Exhibit
 from interfaces.webdav.markup import DAV, empty
@@ -100,6 +101,7 @@ def read_form(request: Request, body: bytes, *, collection: bool) -> tuple[Form,
 def list_place(visit: Visit, pool: Pool) -> Reply:
     """Return the answer about a place of a branch. Blocks; what it returns may go on reading the workspace while it is sent."""
     attributes = visit.place.existing()
+    check_reading(visit)
     collection = visit.place.is_collection
     form, depth = read_form(visit.request, visit.body, collection=collection)
     around = _surroundings(visit, form)

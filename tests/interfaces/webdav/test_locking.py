@@ -163,6 +163,13 @@ def test_a_condition_fails_before_a_lock_stops(dav: Dav) -> None:
         tag = dav.etag("README.md")
 
 
+def test_a_belief_counts_for_reading_too(dav: Dav) -> None:
+    tag = dav.etag("README.md")
+    for text, statuses in {f"([{tag}])": (200, 207), '(["other"])': (412, 412), "(": (400, 400)}.items():
+        assert dav.get("README.md", **{"if": text}).status == statuses[0]
+        assert dav.find("README.md", **{"if": text}).status == statuses[1]
+
+
 def test_locks_are_kept_in_the_notes_of_the_door(door: DavHouse) -> None:
     run, dav = door.start()
     token = dav.lock("README.md").token
