@@ -4,13 +4,14 @@
 2. There are no sessions: any worker answers any request, and none has to survive. What a session would be for (a stream of the server's
    own, replay) is refused as the standard allows; changes are followed by ``subscriptions/listen``.
 3. A body is bounded in size, depth and time, and is one JSON object whose names are unique, before the SDK sees it.
-4. Where a request comes from is checked by the family's guard, for names and origins.
+4. An answer is one document; only a stream of changes is a stream.
+5. Where a request comes from is checked by the family's guard, for names and origins.
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 
 from mcp.server import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -29,11 +30,12 @@ from interfaces.web.pool import Pool
 from interfaces.web.problems import Refusal
 
 PATHS = frozenset({b"/mcp", b"/mcp/"})
+_LISTEN = "subscriptions/listen"
 
 
-def make_transport(server: Server, limits: Limits) -> StreamableHTTPSessionManager:
-    """Return the SDK's transport for a server, without sessions."""
-    return StreamableHTTPSessionManager(server, stateless=True, max_request_body_size=limits.document_bytes)
+def make_transport(server: Server, limits: Limits, *, streams: bool) -> StreamableHTTPSessionManager:
+    """Return the SDK's transport for a server, without sessions; each answer is a stream of events, or one document (a third cheaper)."""
+    return StreamableHTTPSessionManager(server, stateless=True, json_response=not streams, max_request_body_size=limits.document_bytes)
 
 
 class McpDoor:
@@ -54,7 +56,9 @@ class McpDoor:
         self._control = control
         self._pool = pool
         self._exchange = Exchange("mcp", pool, render_fault, names=names)
-        self.transport = make_transport(self._protocol.make_server(version), self._limits)
+        server = self._protocol.make_server(version)
+        self.transport = make_transport(server, self._limits, streams=False)
+        self.streams = make_transport(server, self._limits, streams=True)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -63,7 +67,9 @@ class McpDoor:
     @asynccontextmanager
     async def lifespan(self) -> AsyncIterator[None]:
         """Serve while the block runs; enters and leaves in one task."""
-        async with self.transport.run():
+        async with AsyncExitStack() as stack:
+            for transport in dict.fromkeys((self.transport, self.streams)):
+                await stack.enter_async_context(transport.run())
             yield
 
     def drain(self) -> None:
@@ -77,10 +83,10 @@ class McpDoor:
             raise Refusal(
                 405, Kind.UNSUPPORTED, f"{request.method} means nothing here", hint="there are no sessions", headers={"allow": "POST"}
             )
-        caller = await self._pool.run(authenticate, self._control, request.headers)
+        caller = authenticate(self._control, request.headers)
         body = await read_body(request, self._limits.document_bytes, self._limits) if request.method == "POST" else b""
-        parse_document(body, self._limits)
-        return _Replay(self.transport, {CALLER: caller}, body)
+        method = parse_document(body, self._limits).get("method")
+        return _Replay(self.streams if method == _LISTEN else self.transport, {CALLER: caller}, body)
 
 
 class _Replay:

@@ -10,7 +10,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 
 import anyio
 from mcp.server import ServerRequestContext
@@ -29,35 +28,46 @@ INTERVAL = 0.5
 MAX_RESOURCES = 64
 """Resources of one stream."""
 
+_LISTS = "\0lists"
 _GONE = frozenset({Kind.NOT_FOUND, Kind.NOT_A_DIRECTORY})
 
 
-@dataclass(slots=True)
 class Watch:
     """What one stream saw last; `look` tells what is different now."""
 
-    room: Room
-    uris: Sequence[str]
-    lists: bool
-    seen: dict[str, object] = field(default_factory=dict)
-    versions: dict[str, int] = field(default_factory=dict)
+    def __init__(self, room: Room, uris: Sequence[str], *, lists: bool) -> None:
+        """Watch resources and, when `lists` says so, the list of them. Raises `Kind.INVALID` for what is no URI."""
+        self._room = room
+        self._paths: dict[str, dict[str, bytes]] = {}
+        for uri in uris:
+            branch, path = parse_uri(uri)
+            self._paths.setdefault(branch, {})[uri] = path
+        self._lists = lists
+        self._versions: dict[str, int] = {}
+        self._seen: dict[str, object] = {}
 
     def look(self) -> list[ServerEvent]:
-        """Return what changed since the look before. Blocks. Raises the fault of an authority that has ended."""
-        events: list[ServerEvent] = [ResourceUpdated(uri) for uri in self.uris if self._changed(uri, *parse_uri(uri))]
-        if self.lists and self._changed("", "", None):
-            events.append(ResourcesListChanged())
+        """Return what changed since the look before; nothing at the first. Blocks. Raises the fault of an authority that has ended."""
+        events: list[ServerEvent] = []
+        for branch, paths in self._paths.items():
+            with self._room.open({"branch": branch}) as workspace:
+                if self._moved(branch, workspace):
+                    events += [ResourceUpdated(uri) for uri, path in paths.items() if self._differs(uri, _state(workspace, path))]
+        if self._lists:
+            with self._room.open({}) as workspace:
+                if self._moved(_LISTS, workspace) and self._differs(_LISTS, _names(workspace)):
+                    events.append(ResourcesListChanged())
         return events
 
-    def _changed(self, key: str, branch: str, path: bytes | None) -> bool:
-        with self.room.open({"branch": branch}) as workspace:
-            workspace.check()
-            version = workspace.version()
-            if self.versions.get(key) == version:
-                return False
-            first, self.versions[key] = key not in self.versions, version
-            state = _names(workspace) if path is None else _state(workspace, path)
-        former, self.seen[key] = self.seen.get(key), state
+    def _moved(self, key: str, workspace: Workspace) -> bool:
+        """Tell whether anything happened on a branch since the last look. Raises the fault of an authority that has ended."""
+        workspace.check()
+        former, self._versions[key] = self._versions.get(key), workspace.version()
+        return former != self._versions[key]
+
+    def _differs(self, key: str, state: object) -> bool:
+        first = key not in self._seen
+        former, self._seen[key] = self._seen.get(key), state
         return not first and former != state
 
 
@@ -80,8 +90,8 @@ class Listening:
             raise MCPError(INVALID_PARAMS, f"a stream has at most {MAX_RESOURCES} resources")
         if self._draining or len(self._open) >= self._most:
             raise MCPError(INVALID_REQUEST, "no further stream can be opened now; try again later")
-        watch = Watch(self._room_of(context), uris, bool(wanted.resources_list_changed))
         try:
+            watch = Watch(self._room_of(context), uris, lists=bool(wanted.resources_list_changed))
             await self._pool.run(watch.look)
         except Fault as fault:
             raise MCPError(INVALID_PARAMS, fault.message) from fault

@@ -92,7 +92,7 @@ def serve(stopped: threading.Event) -> None:
         pool = Pool("conformance", 8)
         door = McpDoor(house.control, pool=pool, version="conformance")
         server = join_servers(door.transport.app, make_fixtures()._lowlevel_server)
-        door.transport = StreamableHTTPSessionManager(
+        door.transport = door.streams = StreamableHTTPSessionManager(
             server, event_store=Events(), retry_interval=100, max_request_body_size=Limits().document_bytes
         )
         family = Family(Members(http=Nothing(), mcp=WithSecret(door, house.start_run().secret)))

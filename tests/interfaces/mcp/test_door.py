@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 from collections.abc import Iterator
 
 import httpx2
@@ -28,9 +27,7 @@ def call(url: str, secret: str, tool: str, **arguments: object) -> str:
     """Call a tool by one request of its own, without any conversation before, and return what is told."""
     answer = post(url, rpc("tools/call", name=tool, arguments=arguments), secret, **{"mcp-protocol-version": "2025-11-25"})
     assert answer.status_code == 200, answer.text
-    data = next(line.removeprefix("data: ") for line in answer.text.splitlines() if line.startswith("data: "))
-    result = json.loads(data)["result"]
-    return "\n".join(block["text"] for block in result["content"])
+    return "\n".join(block["text"] for block in answer.json()["result"]["content"])
 
 
 @pytest.mark.parametrize("era", ERAS)

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from interfaces.mcp.catalogue import TOOLS
 from interfaces.mcp.tool import MAX_ANSWER
-from tests.interfaces.mcp.rooms import Desk, text_of
+from tests.house_of_doors import HouseOfDoors, Started
+from tests.interfaces.mcp.rooms import Desk, post, served, text_of
+
+
+@pytest.fixture(scope="module")
+def url(house: HouseOfDoors) -> Iterator[str]:
+    with served(house) as base:
+        yield base
+
 
 WORDS = st.sampled_from(
     [
@@ -66,3 +76,41 @@ def test_any_call_answers_or_says_why_not(desk: Desk, call: tuple[str, dict[str,
         assert result.meta["agent-nas/fault"]["code"] != "internal", text
     else:
         Draft202012Validator(TOOLS[name].gives).validate(json.loads(json.dumps(result.structured_content)))
+
+
+MESSAGES = st.fixed_dictionaries(
+    {},
+    optional={
+        "jsonrpc": st.sampled_from(["2.0", "1.0", 2]),
+        "id": st.none() | st.integers() | st.text(max_size=5) | st.booleans(),
+        "method": st.sampled_from(
+            ["tools/call", "tools/list", "resources/read", "resources/list", "prompts/get", "completion/complete", "initialize", "x"]
+        )
+        | SCALARS,
+        "params": VALUES
+        | st.fixed_dictionaries(
+            {},
+            optional={
+                "name": WORDS,
+                "arguments": VALUES,
+                "uri": WORDS,
+                "cursor": SCALARS,
+                "_meta": VALUES,
+                "ref": VALUES,
+                "argument": VALUES,
+            },
+        ),
+    },
+)
+
+
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(
+    st.binary(max_size=60) | MESSAGES.map(lambda message: json.dumps(message).encode()),
+    st.sampled_from(["", "2025-11-25", "2026-07-28", "tomorrow", "\x7f"]),
+)
+def test_any_body_is_answered_and_never_as_a_defect(url: str, run: Started, body: bytes, version: str) -> None:
+    answer = post(url, body, run.secret, **({"mcp-protocol-version": version} if version else {}))
+    assert 200 <= answer.status_code < 500, answer.text
+    assert "Traceback" not in answer.text
+    assert "Internal server error" not in answer.text, body
