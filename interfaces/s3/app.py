@@ -12,8 +12,9 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 
+from interfaces.faults import Fault
 from interfaces.port import Control
-from interfaces.s3 import buckets, configuration, copying, listing, multipart, reading, tagging, uploads, writing
+from interfaces.s3 import buckets, configuration, copying, listing, multipart, origins, reading, tagging, uploads, writing
 from interfaces.s3.call import Call, Door
 from interfaces.s3.faults import S3Fault
 from interfaces.s3.payload import check_body
@@ -83,6 +84,9 @@ OPERATIONS: Mapping[str, Operation] = {
     "GET bucket acl": blocking(configuration.get_bucket_acl),
     "PUT bucket acl": with_optional_document(configuration.put_acl),
     "POST bucket delete": with_document(writing.delete_objects),
+    "GET bucket cors": blocking(origins.get_cors),
+    "PUT bucket cors": with_document(origins.put_cors),
+    "DELETE bucket cors": blocking(origins.delete_cors),
     "GET object": reading.get_object,
     "HEAD object": blocking(reading.head_object),
     "GET object attributes": blocking(reading.get_attributes),
@@ -128,7 +132,8 @@ class S3Door:
         pool = pool or Pool("s3", limits.threads, limits.uploads)
         self._names = names
         self._door = Door(control, control.notes("s3"), pool, limits, clock, entropy, nap)
-        self._exchange = Exchange("s3", pool, render_fault)
+        # Every request is signed, and a browser signs nothing by itself: which pages may ask is the bucket's to say (`origins`).
+        self._exchange = Exchange("s3", pool, render_fault, names=None)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -136,12 +141,20 @@ class S3Door:
 
     async def answer(self, request: Request) -> Reply:
         """Return the answer to a request. Raises `Fault`."""
-        signed = authenticate(self._door.control, request, self._door.clock())
         bucket, key = split_target(request.raw_path, request.headers.get("host", ""), self._names)
-        call = Call(self._door, request, signed, bucket, key)
-        reply = await self._operation(call)(call)
+        if request.method == "OPTIONS":
+            return origins.answer_preflight(self._door.notes, request, bucket)
+        page = origins.tell_page(self._door.notes, request, bucket)
+        try:
+            signed = authenticate(self._door.control, request, self._door.clock())
+            call = Call(self._door, request, signed, bucket, key)
+            reply = await self._operation(call)(call)
+        except Fault as fault:
+            if not page:
+                raise
+            reply = render_fault(fault, request)
         own = (("x-amz-request-id", request.request_id), ("x-amz-id-2", HOST_ID))
-        return Reply(reply.status, (*reply.headers, *own), reply.body, reply.pieces, reply.release)
+        return Reply(reply.status, (*reply.headers, *own, *page), reply.body, reply.pieces, reply.release)
 
     @asynccontextmanager
     async def lifespan(self) -> AsyncIterator[None]:

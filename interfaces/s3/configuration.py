@@ -19,7 +19,6 @@ _XML = [("content-type", "application/xml")]
 _XSI = "http://www.w3.org/2001/XMLSchema-instance"
 
 ABSENT: Mapping[str, str] = {
-    "cors": "NoSuchCORSConfiguration",
     "encryption": "ServerSideEncryptionConfigurationNotFoundError",
     "lifecycle": "NoSuchLifecycleConfiguration",
     "object-lock": "ObjectLockConfigurationNotFoundError",
@@ -40,7 +39,7 @@ EMPTY: Mapping[str, bytes] = {
 }
 """The documents of subresources that every bucket has."""
 
-REMOVABLE = frozenset({"cors", "encryption", "lifecycle", "ownershipControls", "policy", "publicAccessBlock", "replication", "website"})
+REMOVABLE = frozenset({"encryption", "lifecycle", "ownershipControls", "policy", "publicAccessBlock", "replication", "website"})
 """Removing what is not there is a success in S3."""
 
 

@@ -18,7 +18,7 @@ from nasd.acts import recorded
 from nasd.desk import Desk
 from nasd.durations import render_time
 from nasd.notes import DoorNotes
-from nasd.operations.operation import MAYBE_TEXT, NAME, TEXT, TIME, Arguments, Operation, gives, gives_list, takes
+from nasd.operations.operation import MAYBE_TEXT, NAME, TEXT, TEXTS, TIME, Arguments, Operation, gives, gives_list, takes
 from nasd.runs import MAIN, Request, Run
 from store.errors import NotFound
 from store.model import ROOT
@@ -86,8 +86,13 @@ def _set(desk: Desk, identity: Identity, arguments: Arguments) -> Document:
     run = _bucket_run(desk, identity, name)
     desk.own_run(identity, run.run, Action.WRITE)
     settings = {key: arguments[key] for key in ("versioning", "tags", "location") if key in arguments}
-    with recorded(desk.appliance.trust, desk.appliance.clock, "bucket.set", identity, {"bucket": name, "run": run.run} | settings):
-        _change_note(DoorNotes(desk.appliance.trust, "s3"), f"bucket/{run.branch}", settings)
+    body = {"bucket": name, "run": run.run, **settings, **({"cors": arguments["cors"]} if "cors" in arguments else {})}
+    with recorded(desk.appliance.trust, desk.appliance.clock, "bucket.set", identity, body):
+        notes = DoorNotes(desk.appliance.trust, "s3")
+        _change_note(notes, f"bucket/{run.branch}", settings)
+        if "cors" in arguments:
+            for known in _names(run):
+                _change_note(notes, f"cors/{known}", {"rules": arguments["cors"]})
     return _view_run(run)
 
 
@@ -134,8 +139,13 @@ def _require_empty(desk: Desk, run: Run) -> None:
 def _forget_notes(desk: Desk, run: Run) -> None:
     notes = DoorNotes(desk.appliance.trust, "s3")
     uploads = [key for kind in ("upload", "part", "done") for key in notes.keys(f"{kind}/{run.branch}/")]
-    for key in (f"bucket/{run.branch}", *uploads):
+    for key in (f"bucket/{run.branch}", *(f"cors/{name}" for name in _names(run)), *uploads):
         notes.remove(key, notes.find(key)[0])
+
+
+def _names(run: Run) -> tuple[str, ...]:
+    """Return the names S3 clients may ask for a bucket by."""
+    return (run.bucket, run.run) if run.bucket else (run.run,)
 
 
 def _change_note(notes: DoorNotes, key: str, settings: Document) -> None:
@@ -156,6 +166,20 @@ def _view(name: str, branch: str, kind: str, created: int) -> Document:
 
 _BUCKET = {"bucket": NAME, "branch": NAME, "kind": {"enum": ["main", "run", "bucket", "snapshot"]}, "created": TIME, "run": MAYBE_TEXT}
 _TAGS = {"type": "array", "maxItems": 50, "items": {"type": "array", "items": TEXT, "minItems": 2, "maxItems": 2}}
+_CORS = {
+    "type": "array",
+    "maxItems": 100,
+    "items": takes(
+        {
+            "origins": TEXTS,
+            "methods": {"type": "array", "items": {"enum": ["GET", "PUT", "HEAD", "POST", "DELETE"]}, "minItems": 1},
+            "headers": TEXTS,
+            "exposed": TEXTS,
+            "max_age": {"type": ["integer", "null"], "minimum": 0},
+            "id": TEXT,
+        }
+    ),
+}
 
 OPERATIONS = (
     Operation("bucket.list", "GET", "/v1/buckets", "List what S3 sees as buckets", _list, takes(), gives_list(**_BUCKET)),
@@ -175,9 +199,9 @@ OPERATIONS = (
         "bucket.set",
         "POST",
         "/v1/buckets/{bucket}/settings",
-        "Change whether a bucket keeps versions, its tags, and the region it tells",
+        "Change whether a bucket keeps versions, its tags, the region it tells, and which pages of other origins may use it",
         _set,
-        takes({"bucket": NAME}, versioning={"enum": ["Enabled", "Suspended"]}, tags=_TAGS, location=NAME),
+        takes({"bucket": NAME}, versioning={"enum": ["Enabled", "Suspended"]}, tags=_TAGS, location=NAME, cors=_CORS),
         gives(**_BUCKET),
         effect=True,
     ),

@@ -175,9 +175,22 @@ def _collect(python: Path, checkout: Path, configuration: Path, options: argpars
 
 
 def _run(python: Path, checkout: Path, configuration: Path, tests: Sequence[str]) -> list[Outcome]:
-    report = configuration.with_suffix(".xml")
-    command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--timeout=120", f"--junit-xml={report}", *tests]
-    subprocess.run(command, cwd=checkout, env=_variables(configuration), stdout=subprocess.DEVNULL, check=False)
+    report, share = configuration.with_suffix(".xml"), configuration.with_suffix(".tests")
+    share.write_text("\n".join(tests), encoding="utf-8")
+    command = [
+        python,
+        "-m",
+        "pytest",
+        "-v",
+        "--durations=10",
+        "-p",
+        "no:cacheprovider",
+        "--timeout=60",
+        f"--junit-xml={report}",
+        f"@{share}",
+    ]
+    with configuration.with_suffix(".log").open("wb") as log:
+        subprocess.run(command, cwd=checkout, env=_variables(configuration), stdout=log, check=False)
     names = {test.partition("::")[2]: test for test in tests}
     return [_read(case, names) for case in parse(report).getroot().iter("testcase") if case.get("name") in names]
 
