@@ -44,7 +44,16 @@ class Site:
         self._appliance = open_appliance(self.settings, "gateway")
         self.control = GatewayControl(Sight(self._appliance, Runs(self._appliance)), LinkClient(self.settings.link))
         self._owner = self.control.authenticate(nas.token())
-        self.doors: Mapping[str, str] = self.call("status.show")["doors"]
+
+    @property
+    def doors(self) -> Mapping[str, str]:
+        """Return the address of each door."""
+        found: Mapping[str, str] = self.status()["doors"]
+        return found
+
+    def status(self) -> Document:
+        """Return what ``nas status --json`` prints."""
+        return self.call("status.show")
 
     def call(self, operation: str, **arguments: Any) -> Document:
         """Carry out an operation as the owner."""

@@ -104,7 +104,7 @@ class Clone:
 
     def _push(self) -> None:
         self._git("add", "-A")
-        self._git("commit", "-q", "-m", "a change")
+        self._git("commit", "-q", "--allow-empty", "-m", "a change")
         self._git("push", "-q", "origin", f"HEAD:refs/heads/{self._branch}")
 
     def _git(self, *arguments: str, where: Path | None = None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from urllib.parse import quote
 
 from interfaces.faults import Kind
@@ -23,41 +24,42 @@ class Files(Wire):
         self._authority = {"Authorization": f"Bearer {secret}"}
 
     def read(self, path: str) -> bytes:
-        return self._ask("GET", path).body
+        return self.ask("GET", path).body
 
     def list(self, path: str) -> tuple[str, ...]:
-        return tuple(item["name"] for item in self._ask("GET", f"{path}?list").json()["items"])
+        return tuple(item["name"] for item in self.ask("GET", f"{path}?list").json()["items"])
 
     def stat(self, path: str) -> Seen:
-        found = self._ask("GET", f"{path}?stat").json()
+        found = self.ask("GET", f"{path}?stat").json()
         return Seen(found["type"] == "directory", found["size"])
 
     def write(self, path: str, content: bytes) -> None:
-        self._ask("PUT", path, content)
+        self.ask("PUT", path, content)
 
     def create(self, path: str, content: bytes) -> None:
-        self._ask("PUT", path, content, {"If-None-Match": "*"})
+        self.ask("PUT", path, content, {"If-None-Match": "*"})
 
     def append(self, path: str, content: bytes) -> None:
-        self._ask("POST", f"{path}?op=append", content)
+        self.ask("POST", f"{path}?op=append", content)
 
     def copy(self, path: str, target: str) -> None:
-        self._ask("POST", f"{path}?op=copy", json.dumps({"to": target}).encode(), _JSON)
+        self.ask("POST", f"{path}?op=copy", json.dumps({"to": target}).encode(), _JSON)
 
     def move(self, path: str, target: str) -> None:
-        self._ask("POST", f"{path}?op=move", json.dumps({"to": target}).encode(), _JSON)
+        self.ask("POST", f"{path}?op=move", json.dumps({"to": target}).encode(), _JSON)
 
     def delete(self, path: str) -> None:
-        self._ask("DELETE", path)
+        self.ask("DELETE", path)
 
     def search(self, path: str, text: str) -> tuple[str, ...]:
-        found = self._ask("GET", f"{path}?search={quote(text)}").json()
+        found = self.ask("GET", f"{path}?search={quote(text)}").json()
         for failure in found["failures"]:
             raise Refused(f"in failures: {failure['code']}")
         return tuple(item["path"].rpartition("/")[2] for item in found["items"])
 
-    def _ask(self, method: str, target: str, body: bytes | None = None, headers: dict[str, str] | None = None) -> Reply:
-        reply = self.send(method, self._base + target, self._authority | (headers or {}), body)
+    def ask(self, method: str, target: str, body: bytes | None = None, headers: Mapping[str, str] | None = None) -> Reply:
+        """Send one request about a path and return its answer. Raises `Refused`."""
+        reply = self.send(method, self._base + target, self._authority | dict(headers or {}), body)
         if reply.status >= 400:
             raise Refused(f"{reply.status} {reply.json()['code']}")
         return reply

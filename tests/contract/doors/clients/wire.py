@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -47,6 +48,13 @@ class Wire:
         reply = Reply(answer.status, fields, answer.read())
         self.told.append(reply.told())
         return reply
+
+    def connect(self) -> socket.socket:
+        """Connect now, anew, and return the connection that the next requests go over."""
+        self._connection.close()
+        self._connection.connect()
+        connected: socket.socket = self._connection.sock
+        return connected
 
     def close(self) -> None:
         """End the connection."""
