@@ -2,7 +2,7 @@
 
 It prints its url and serves until standard input closes. The suite authenticates nobody and wants sessions, which an appliance has no use
 for: requests get the secret of a run on their way in, and the SDK's transport with sessions takes the place of the one without.
-Everything else is the product's.
+Everything else is the product's; with ``--as-served`` the transport is too.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 from interfaces.mcp import McpDoor
 from interfaces.mcp.catalogue import TOOLS
+from interfaces.mcp.door import make_transport
 from interfaces.mcp.prompts import PROMPTS
 from interfaces.web.asgi import Receive, Scope, Send
 from interfaces.web.family import Family, Members
@@ -86,15 +87,19 @@ def _either(ours: Server[Any], fixtures: Server[Any], method: str, is_real: Any)
     return answer
 
 
-def serve(stopped: threading.Event) -> None:
-    """Serve on a free port, whose url is printed, until told to stop."""
+def serve(stopped: threading.Event, *, sessions: bool) -> None:
+    """Serve on a free port, whose url is printed, until told to stop; with the transport that has sessions, or the product's own."""
     with tempfile.TemporaryDirectory() as folder, open_house(Path(folder)) as house:
         pool = Pool("conformance", 8)
         door = McpDoor(house.control, pool=pool, version="conformance")
         server = join_servers(door.transport.app, make_fixtures()._lowlevel_server)
-        door.transport = door.streams = StreamableHTTPSessionManager(
-            server, event_store=Events(), retry_interval=100, max_request_body_size=Limits().document_bytes
-        )
+        limits = Limits()
+        if sessions:
+            door.transport = door.streams = StreamableHTTPSessionManager(
+                server, event_store=Events(), retry_interval=100, max_request_body_size=limits.document_bytes
+            )
+        else:
+            door.transport, door.streams = (make_transport(server, limits, streams=streams) for streams in (False, True))
         family = Family(Members(http=Nothing(), mcp=WithSecret(door, house.start_run().secret)))
         with serving(family) as url:
             print(f"{url}/mcp", flush=True)
@@ -105,4 +110,4 @@ def serve(stopped: threading.Event) -> None:
 if __name__ == "__main__":
     ended = threading.Event()
     threading.Thread(target=lambda: (sys.stdin.read(), ended.set()), daemon=True).start()
-    serve(ended)
+    serve(ended, sessions="--as-served" not in sys.argv)
