@@ -16,7 +16,7 @@ from nasd.authority import Authority
 from nasd.faults import guarded
 from nasd.meter import Meter
 from store.contract import Handle as StoreHandle
-from store.errors import StoreError
+from store.errors import StoreError, Unsupported
 from trust.model import BudgetKind
 
 GRACE = 1.0
@@ -123,6 +123,17 @@ class CheckedHandle:
         data = self._handle.read(offset, size)
         self._meter.spend(BudgetKind.BYTES_READ, len(data))
         return data
+
+    @guarded
+    def lend(self, size: int) -> int | None:
+        """Account for `size` bytes as if they were read, and return a descriptor to send them from; None where the engine has none."""
+        self._authority.check()
+        try:
+            descriptor = self._handle.fileno()
+        except Unsupported:
+            return None
+        self._meter.spend(BudgetKind.BYTES_READ, size)
+        return descriptor
 
     @guarded
     def write(self, offset: int, data: bytes) -> int:

@@ -19,9 +19,9 @@ from interfaces.faults import Fault, Kind
 from interfaces.finding import Bounds, Query, search
 from interfaces.http.listing import PAGE, describe_directory, describe_node, describe_outcome
 from interfaces.port import ROOT, Access, Attributes, Document, Handle, Workspace
-from interfaces.web.asgi import Reply, Request
+from interfaces.web.asgi import Extent, Reply, Request
 from interfaces.web.conditions import Range, Validators, Verdict, judge, render_date, select_ranges, validators_of
-from interfaces.web.contents import PIECE, SHORT, pieces, read_part
+from interfaces.web.contents import PIECE, SHORT, extents, read_part
 from interfaces.web.names import Names, display_name, encode_segment
 from interfaces.web.pool import Pool
 
@@ -107,12 +107,12 @@ async def find_content(workspace: Workspace, names: Names, request: Request, poo
         opening = partial(workspace.open, attributes.node, Access())
         handle = resources.enter_context(closing(opening() if size <= SHORT else await pool.run(opening)))
         if len(ranges) > 1:
-            return _reply_parts(handle, ranges, size, headers, pool, resources)
-        return await _reply_part(handle, ranges[0] if ranges else None, size, headers, pool, resources)
+            return _reply_parts(handle, ranges, size, headers, pool, resources, request)
+        return await _reply_part(handle, ranges[0] if ranges else None, size, headers, pool, resources, request)
 
 
 async def _reply_part(
-    handle: Handle, asked: Range | None, size: int, headers: tuple[tuple[str, str], ...], pool: Pool, resources: ExitStack
+    handle: Handle, asked: Range | None, size: int, headers: tuple[tuple[str, str], ...], pool: Pool, resources: ExitStack, request: Request
 ) -> Reply:
     start, end = asked or (0, size)
     status = 206 if asked else 200
@@ -122,11 +122,11 @@ async def _reply_part(
     if end - start <= PIECE:
         return Reply(status, headers, await read_part(handle, start, end, pool))
     release = partial(pool.detach, resources.pop_all().close)
-    return Reply(status, headers, pieces=pieces(handle, start, end, pool), release=release)
+    return Reply(status, headers, pieces=extents(handle, start, end, pool, request), release=release)
 
 
 def _reply_parts(
-    handle: Handle, ranges: list[Range], size: int, headers: tuple[tuple[str, str], ...], pool: Pool, resources: ExitStack
+    handle: Handle, ranges: list[Range], size: int, headers: tuple[tuple[str, str], ...], pool: Pool, resources: ExitStack, request: Request
 ) -> Reply:
     """Return several parts as ``multipart/byteranges`` (RFC 9110 section 14.6)."""
     boundary = secrets.token_hex(16)
@@ -138,13 +138,15 @@ def _reply_parts(
     length = sum(map(len, heads)) + sum(end - start for start, end in ranges) + len(tail)
     headers = (*headers, ("content-type", f"multipart/byteranges; boundary={boundary}"), ("content-length", str(length)))
     release = partial(pool.detach, resources.pop_all().close)
-    return Reply(206, headers, pieces=_parts(handle, ranges, heads, tail, pool), release=release)
+    return Reply(206, headers, pieces=_parts(handle, ranges, heads, tail, pool, request), release=release)
 
 
-async def _parts(handle: Handle, ranges: list[Range], heads: list[bytes], tail: bytes, pool: Pool) -> AsyncGenerator[bytes, None]:
+async def _parts(
+    handle: Handle, ranges: list[Range], heads: list[bytes], tail: bytes, pool: Pool, request: Request
+) -> AsyncGenerator[bytes | Extent, None]:
     for (start, end), head in zip(ranges, heads, strict=True):
         yield head
-        async for piece in pieces(handle, start, end, pool):
+        async for piece in extents(handle, start, end, pool, request):
             yield piece
     yield tail
 

@@ -3,7 +3,8 @@
 1. A request is read once from what the server hands over: names of headers are lower case, repeats are joined by a comma, the path and the
    query are the bytes of the request line.
 2. A reply is a value until it is sent. What it holds open is released exactly once, whatever happens to it.
-3. A reply made of pieces is sent as its client takes it, one piece in memory; a client that left ends it with `Disconnected`.
+3. A reply made of pieces is sent as its client takes it, one piece in memory; a client that left ends it with `Disconnected`. A piece
+   can be an `Extent`, which the kernel sends; only where `Request.sends_extents` says so.
 4. Everything here runs on the event loop.
 """
 
@@ -36,6 +37,9 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 Headers = Mapping[str, str]
 """Header fields by lower-case name."""
 
+SENDING = "agent-nas.send_extent"
+"""The extension of the server that has the kernel send parts of files."""
+
 MAX_PARAMETERS = 256
 
 _NO_LENGTH = frozenset({204, 304})
@@ -43,6 +47,19 @@ _NO_LENGTH = frozenset({204, 304})
 
 class Disconnected(Exception):
     """The client left before its request was read or its answer sent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """`count` bytes at `offset` of a descriptor, which stays open and unchanged until the next piece is asked for."""
+
+    descriptor: int
+    offset: int
+    count: int
+
+
+Pieces = AsyncIterator[bytes | Extent] | AsyncIterator[bytes]
+"""The content of a reply, piece by piece."""
 
 
 class Request:
@@ -69,6 +86,11 @@ class Request:
         return self._parameters
 
     @property
+    def sends_extents(self) -> bool:
+        """Tell whether the server can have the kernel send parts of files on this connection."""
+        return SENDING in self.scope.get("extensions", {})
+
+    @property
     def scheme(self) -> str:
         """Return ``http`` or ``https``, as the client sees it."""
         scheme: str = self.scope["scheme"]
@@ -82,7 +104,7 @@ class Reply:
     status: int
     headers: Sequence[tuple[str, str]] = ()
     body: bytes = b""
-    pieces: AsyncIterator[bytes] | None = None
+    pieces: Pieces | None = None
     release: Callable[[], None] | None = None
 
 
@@ -135,15 +157,19 @@ def _fields(request: Request, reply: Reply) -> list[tuple[bytes, bytes]]:
     return fields
 
 
-async def _send_pieces(request: Request, send: Send, pieces: AsyncIterator[bytes]) -> int:
+async def _send_pieces(request: Request, send: Send, pieces: Pieces) -> int:
     gone = asyncio.create_task(_wait_disconnected(request.receive))
     sent = 0
     try:
         async for piece in pieces:
             if gone.done():
                 raise Disconnected
-            await send({"type": "http.response.body", "body": piece, "more_body": True})
-            sent += len(piece)
+            if isinstance(piece, Extent):
+                await request.scope["extensions"][SENDING](piece)
+                sent += piece.count
+            else:
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
+                sent += len(piece)
             # Neither pieces nor sending have to wait for anything: others, and the one who watches for the client, get their turn here.
             await asyncio.sleep(0)
         await send({"type": "http.response.body", "body": b""})

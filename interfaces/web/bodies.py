@@ -26,6 +26,7 @@ from interfaces.web.problems import Refusal
 P = ParamSpec("P")
 T = TypeVar("T")
 
+_GATHER_SECONDS = 0.25
 _GATHER = 256 << 10
 """How much a reading thread waits for at least before it is woken, bytes: each waking costs a turn of the interpreter's lock."""
 
@@ -137,19 +138,26 @@ class Upload:
             await asyncio.gather(feeding, return_exceptions=True)
 
     def read(self, size: int, /) -> bytes:
-        """Return the next bytes, up to `size`, nothing at the end. Raises the fault that ended the body early."""
+        """Return the next bytes, up to `size`, nothing at the end. Raises the fault that ended the body early.
+
+        Few bytes are waited for no longer than `_GATHER_SECONDS`, so that whoever reads can look at the lease in between.
+        """
         if self._waits:
             self._loop.call_soon_threadsafe(self._asked.set)
         with self._changed:
             self._wanted = min(size, _GATHER, self._capacity)
-            while self._held < self._wanted and not self._ended and self._fault is None:
-                self._changed.wait()
+            self._changed.wait_for(self._has_enough, _GATHER_SECONDS)
+            self._wanted = 1
+            self._changed.wait_for(self._has_enough)
             if self._fault is not None:
                 raise self._fault
             data = self._take(size)
         if not self._ended:
             self._loop.call_soon_threadsafe(self._room.set)
         return data
+
+    def _has_enough(self) -> bool:
+        return self._held >= self._wanted or self._ended or self._fault is not None
 
     async def _fill(self) -> None:
         """Wait until the body is complete or the buffer is full."""

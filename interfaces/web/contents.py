@@ -1,20 +1,25 @@
 """Sending files: parts of an open handle, with constant memory.
 
 1. A short part of a file is one read and one body. A long one goes out in pieces of `PIECE` bytes, one of them in memory.
-2. Every piece is read through the handle, so each is still checked against a lease that may have ended meanwhile.
+2. Every piece is read through the handle, or lent by it, so each is still checked against a lease that may have ended meanwhile.
+   What the handle lends is sent by the kernel, once it is in memory: nobody waits for a disk on the event loop.
 3. A file that shrinks while it is sent breaks the connection: a client never takes half a file for a file.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncGenerator
 
 from interfaces.faults import Fault, Kind
 from interfaces.port import Handle
+from interfaces.web.asgi import Extent, Request
 from interfaces.web.pool import Pool
 
 PIECE = 512 << 10
 """Bytes of a long file in memory at once."""
+
+_SAMPLE = 128 << 10
 
 SHORT = 64 << 10
 """Up to how many bytes are read on the event loop: a turn of the pool would cost more than the read."""
@@ -47,6 +52,39 @@ async def pieces(handle: Handle, start: int, end: int, pool: Pool) -> AsyncGener
         stop = min(start + PIECE, end)
         yield await read_part(handle, start, stop, pool)
         start = stop
+
+
+async def extents(handle: Handle, start: int, end: int, pool: Pool, request: Request) -> AsyncGenerator[bytes | Extent, None]:
+    """Yield the bytes from `start` to `end` as extents where the server and the handle can, else as pieces. Raises as `read_exactly`.
+
+    The reply that has them announces its length.
+    """
+    while start < end:
+        stop = min(start + PIECE, end)
+        descriptor = handle.lend(stop - start) if request.sends_extents else None
+        if descriptor is None:
+            yield await read_part(handle, start, stop, pool)
+        else:
+            if not is_in_memory(descriptor, start, stop):
+                await pool.run(bring_in, descriptor, start, stop)
+            yield Extent(descriptor, start, stop - start)
+        start = stop
+
+
+def is_in_memory(descriptor: int, start: int, end: int) -> bool:
+    """Tell whether bytes of a file can be read without waiting for a disk, from a sample of their pages."""
+    probe = bytearray(1)
+    try:
+        return all(os.preadv(descriptor, [probe], offset, os.RWF_NOWAIT) for offset in (*range(start, end, _SAMPLE), end - 1))
+    except OSError:
+        return False
+
+
+def bring_in(descriptor: int, start: int, end: int) -> None:
+    """Wait until bytes of a file are in memory, and have the system read on."""
+    os.posix_fadvise(descriptor, start, 4 * (end - start), os.POSIX_FADV_WILLNEED)
+    while start < end and (piece := os.pread(descriptor, min(_SAMPLE, end - start), start)):
+        start += len(piece)
 
 
 class HandleContent:

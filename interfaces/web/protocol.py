@@ -13,10 +13,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
+from typing import Any, cast
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
+from interfaces.web.asgi import SENDING, Extent
 from interfaces.web.limits import Limits
+from interfaces.web.sending import ExtentSender
 
 _TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 _TOO_SLOW = b"HTTP/1.1 408 Request Timeout\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
@@ -58,6 +62,7 @@ class LimitedProtocol(HttpToolsProtocol):
         """Start the clock of the first request."""
         super().connection_made(transport)
         self._deadline, self._stalled, self._lingering = Clock(), Clock(), Clock()
+        self._sender = None if self.scheme == "https" else ExtentSender(transport, self.limits.idle_seconds)
         self._deadline.start(self.limits.header_seconds, self._end, _TOO_SLOW)
 
     def data_received(self, data: bytes) -> None:
@@ -93,6 +98,8 @@ class LimitedProtocol(HttpToolsProtocol):
         self._head = 0
         self._deadline.stop()
         super().on_headers_complete()
+        if self._sender is not None:
+            self.scope["extensions"] = cast("Any", {SENDING: partial(self._send_extent, self.cycle, self._sender)})
 
     def on_body(self, body: bytes) -> None:
         """Take a piece of the body."""
@@ -132,7 +139,17 @@ class LimitedProtocol(HttpToolsProtocol):
         """Stop every clock."""
         for clock in (self._deadline, self._stalled, self._lingering):
             clock.stop()
+        if self._sender is not None:
+            self._sender.close()
         super().connection_lost(exc)
+
+    @staticmethod
+    async def _send_extent(cycle: RequestResponseCycle, sender: ExtentSender, extent: Extent) -> None:
+        """Send a part of a file as content of the answer of `cycle`, which has announced its length."""
+        if extent.count > cycle.expected_content_length:
+            raise RuntimeError("the answer announced fewer bytes")
+        await sender.send(extent)
+        cycle.expected_content_length -= extent.count
 
     def _end(self, answer: bytes) -> None:
         self._deadline.stop()

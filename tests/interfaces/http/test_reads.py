@@ -8,6 +8,7 @@ import os
 import socket
 import time
 from collections.abc import Callable
+from contextlib import closing
 from urllib.parse import quote
 
 import pytest
@@ -58,6 +59,31 @@ def test_a_file_that_shrinks_while_it_streams_breaks_the_connection(home: Home, 
     response.close()
     connection.close()
     assert "broke off: the file shrank while it was read" in caplog.text
+
+
+def test_a_lease_that_ends_while_a_file_streams_breaks_the_connection(home: Home, caplog: pytest.LogCaptureFixture) -> None:
+    home.put(b"big", b"x" * (32 << 20))
+    with closing(http.client.HTTPConnection("127.0.0.1", home.port, timeout=20)) as connection:
+        connection.request("GET", f"{home.files}/big", headers={"Authorization": f"Bearer {home.secret}"})
+        response = connection.getresponse()
+        assert response.read(1000) == b"x" * 1000
+        home.house.call(home.house.owner, "lease.revoke", {"lease": home.run.lease, "reason": "enough"})
+        with pytest.raises(http.client.IncompleteRead), response:
+            response.read()
+    assert "was revoked" in caplog.text
+
+
+def test_a_budget_of_bytes_ends_a_file_that_is_longer(home: Home, caplog: pytest.LogCaptureFixture) -> None:
+    home.put(b"big", b"x" * (8 << 20))
+    home.run = home.house.start_run(budgets={"bytes_read": 3 << 20})
+    home.secret = home.run.secret
+    home.put(b"big", b"x" * (8 << 20))
+    with closing(http.client.HTTPConnection("127.0.0.1", home.port, timeout=20)) as connection:
+        connection.request("GET", f"{home.files}/big", headers={"Authorization": f"Bearer {home.secret}"})
+        with pytest.raises(http.client.IncompleteRead) as caught, connection.getresponse() as response:
+            response.read()
+    assert len(caught.value.partial) <= 3 << 20
+    assert "has spent its budget of bytes read" in caplog.text
 
 
 def test_ranges_are_answered_as_the_standard_says(home: Home) -> None:

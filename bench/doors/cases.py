@@ -1,0 +1,32 @@
+"""The table of what is measured: one row a case. A door adds its rows, and its server to `servers.SERVERS`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from clients import Figure, get_large, get_small, put_large, put_small
+from servers import Server
+
+SMALL, LARGE = 4 << 10, 1 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One row: what is done with how much content and by how many clients, at which of our doors, beside which peers."""
+
+    name: str
+    door: str
+    peers: tuple[str, ...]
+    measure: Callable[[Server, Path, int], Figure]
+    size: int
+    clients: int = 1
+
+
+CASES = (
+    Case("GET 4 KiB", "http", ("nginx",), get_small, SMALL, clients=8),
+    Case("GET 1 GiB", "http", ("nginx",), get_large, LARGE),
+    Case("PUT 4 KiB", "http", ("nginx", "weed", "juicefs", "rclone"), put_small, SMALL, clients=16),
+    Case("PUT 1 GiB", "http", ("nginx", "weed", "juicefs", "rclone"), put_large, LARGE),
+)

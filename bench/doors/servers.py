@@ -1,0 +1,229 @@
+"""The servers a door is measured against: ours through `nas serve`, the limit (nginx), and what people use today.
+
+1. Every server has its data in a folder of its own below one, on the same disk, and asks for a secret where it can.
+2. A server that is not installed here says so and is left out.
+3. CPU time is that of a server's whole tree of processes; a server that is idle costs the others next to nothing.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+NAS = Path(sys.executable).with_name("nas")
+USER, PASSWORD = "bench", "a-password-for-the-bench"
+BASIC = "Authorization: Basic " + base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode()
+_TICK = os.sysconf("SC_CLK_TCK")
+_START_SECONDS = 30.0
+_END_SECONDS = 10.0
+_PORTS = iter(range(21_000, 30_000))
+
+
+class Missing(Exception):
+    """A server is not installed here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A running server: where its files are (with a slash at the end), the headers a client sends, and its root processes."""
+
+    name: str
+    url: str
+    headers: tuple[str, ...]
+    pids: tuple[int, ...]
+
+    def cpu(self) -> float:
+        """Return the CPU seconds its processes have used."""
+        return sum(_cpu_of(pid) for pid in _tree_of(self.pids))
+
+    def forget_peak(self) -> None:
+        """Let the peak of memory begin anew."""
+        for pid in _tree_of(self.pids):
+            Path(f"/proc/{pid}/clear_refs").write_text("5")
+
+    def peak(self) -> int:
+        """Return the peak of resident bytes of its largest process."""
+        return max(_peak_of(pid) for pid in _tree_of(self.pids))
+
+
+Start = Callable[[Path], AbstractContextManager[Server]]
+
+
+@contextmanager
+def serve_http(folder: Path) -> Iterator[Server]:
+    """Run the appliance and give the files of a run over the HTTP API."""
+    home = folder / "home"
+    _nas(home, "init")
+    _nas(home, "serve", "--background", "--listen", f"127.0.0.1:{free_port()}")
+    try:
+        status = json.loads(_nas(home, "status", "--json"))
+        run = json.loads(_nas(home, "run", "start", "coder", "--json"))
+        url = f"{status['doors']['http'].rstrip('/')}/v1/branches/{quote(run['branch'], safe='')}/files/"
+        pids = (status["pid"], *status.get("gateways", ()))
+        yield Server("nas http", url, (f"Authorization: Bearer {run['secret']}",), tuple(pids))
+    finally:
+        _nas(home, "stop")
+
+
+@contextmanager
+def serve_nginx(folder: Path) -> Iterator[Server]:
+    """Run nginx with two workers over a folder; PUT through its DAV module, which syncs nothing."""
+    binary, port = _find("nginx"), free_port()
+    (folder / "files").mkdir(parents=True)
+    (folder / "nginx.conf").write_text(
+        f"""
+worker_processes 2; daemon off; pid {folder}/pid; error_log {folder}/error.log; user root;
+events {{ worker_connections 512; }}
+http {{
+  access_log off; sendfile on; tcp_nopush on; keepalive_requests 1000000; client_max_body_size 0; client_body_temp_path {folder}/body;
+  server {{
+    listen 127.0.0.1:{port};
+    location / {{
+      if ($http_authorization != "{BASIC.partition(": ")[2]}") {{ return 401; }}
+      root {folder}/files; dav_methods PUT DELETE; create_full_put_path on;
+    }}
+  }}
+}}
+"""
+    )
+    with _running([binary, "-c", str(folder / "nginx.conf"), "-p", str(folder)], port) as pid:
+        yield Server("nginx", f"http://127.0.0.1:{port}/", (BASIC,), (pid,))
+
+
+@contextmanager
+def serve_rclone(folder: Path) -> Iterator[Server]:
+    """Run ``rclone serve webdav`` over a folder."""
+    binary, port = _find("rclone"), free_port()
+    (folder / "files").mkdir(parents=True)
+    command = [binary, "--config", "/dev/null", "serve", "webdav", str(folder / "files"), "--addr", f"127.0.0.1:{port}"]
+    with _running([*command, "--user", USER, "--pass", PASSWORD], port) as pid:
+        yield Server("rclone webdav", f"http://127.0.0.1:{port}/", (BASIC,), (pid,))
+
+
+@contextmanager
+def serve_juicefs(folder: Path) -> Iterator[Server]:
+    """Run ``juicefs webdav`` over files below a folder, with its metadata in SQLite."""
+    binary, port = _find("juicefs"), free_port()
+    folder.mkdir(parents=True)
+    meta = f"sqlite3://{folder}/meta.db"
+    volume = ["format", "--storage", "file", "--bucket", f"{folder}/data/", "--trash-days", "0", meta, "bench"]
+    subprocess.run([binary, "--no-agent", *volume], check=True, capture_output=True)
+    command = [binary, "--no-agent", "webdav", "--no-usage-report", "--cache-dir", str(folder / "cache"), meta, f"127.0.0.1:{port}"]
+    with _running(command, port, WEBDAV_USER=USER, WEBDAV_PASSWORD=PASSWORD) as pid:
+        yield Server("juicefs webdav", f"http://127.0.0.1:{port}/", (BASIC,), (pid,))
+
+
+@contextmanager
+def serve_weed(folder: Path) -> Iterator[Server]:
+    """Run SeaweedFS with its filer, which asks nobody for a secret."""
+    binary, port = _find("weed"), free_port()
+    folder.mkdir(parents=True)
+    ports = ["-master.port", str(free_port()), "-volume.port", str(free_port()), "-filer", "-filer.port", str(port)]
+    command = [binary, "server", f"-dir={folder}", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-volume.max=8", *ports]
+    with _running(command, port) as pid:
+        yield Server("seaweedfs filer", f"http://127.0.0.1:{port}/bench/", (), (pid,))
+
+
+SERVERS: dict[str, Start] = {
+    "http": serve_http,
+    "nginx": serve_nginx,
+    "rclone": serve_rclone,
+    "juicefs": serve_juicefs,
+    "weed": serve_weed,
+}
+
+
+def free_port() -> int:
+    """Return a port nobody listens on now; ten thousand above it is one too, which SeaweedFS wants."""
+    for port in _PORTS:
+        try:
+            socket.create_server(("127.0.0.1", port)).close()
+            return port
+        except OSError:
+            continue
+    raise Missing("every port is taken")
+
+
+@contextmanager
+def _running(command: Sequence[str], port: int, **environment: str) -> Iterator[int]:
+    """Run a server until the block ends and give its process, once its port answers."""
+    child = subprocess.Popen(
+        command, env={**os.environ, **environment}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+    )
+    try:
+        _wait_for(port, child)
+        yield child.pid
+    finally:
+        _end(child)
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    """End a server with all it started; some of the packages start theirs through a wrapper that passes no signal on."""
+    os.killpg(child.pid, signal.SIGTERM)
+    try:
+        child.wait(_END_SECONDS)
+    except subprocess.TimeoutExpired:
+        os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
+
+
+def _wait_for(port: int, child: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + _START_SECONDS
+    while time.monotonic() < deadline and child.poll() is None:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+            return
+        except OSError:
+            time.sleep(0.05)
+    raise Missing(f"{child.args} did not start")
+
+
+def _find(name: str) -> str:
+    beside = Path(sys.executable).with_name(name)
+    found = str(beside) if beside.exists() else shutil.which(name)
+    if found is None:
+        raise Missing(f"{name} is not installed here")
+    return found
+
+
+def _nas(home: Path, *arguments: str) -> str:
+    environment = {**os.environ, "NAS_HOME": str(home)}
+    return subprocess.run([NAS, *arguments], env=environment, check=True, capture_output=True, text=True).stdout
+
+
+def _tree_of(pids: Sequence[int]) -> set[int]:
+    parents = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                parents[int(entry.name)] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+            except FileNotFoundError:
+                continue
+    found = set(pids)
+    while more := {pid for pid, parent in parents.items() if parent in found} - found:
+        found |= more
+    return found & parents.keys()
+
+
+def _cpu_of(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / _TICK
+
+
+def _peak_of(pid: int) -> int:
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) << 10
+    return 0
