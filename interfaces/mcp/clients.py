@@ -137,12 +137,13 @@ def _inspector_http(endpoint: Endpoint) -> str:
 
 def _python_http(endpoint: Endpoint) -> str:
     return (
-        "import asyncio, os\n"
+        "import asyncio\n"
+        "from os import environ\n\n"
         "import httpx2\n"
         "from mcp import Client\n"
         "from mcp.client.streamable_http import streamable_http_client\n\n\n"
         "async def main():\n"
-        f'    headers = {{"Authorization": "Bearer " + os.environ["{VARIABLE}"]}}\n'
+        f'    headers = {{"Authorization": "Bearer " + environ["{VARIABLE}"]}}\n'
         "    async with httpx2.AsyncClient(headers=headers) as http:\n"
         f"        async with Client(streamable_http_client({json.dumps(endpoint.url)}, http_client=http)) as client:\n"
         '            print(await client.call_tool("status", {}))\n\n\n'
