@@ -8,18 +8,16 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import AsyncGenerator
 
 from interfaces.faults import Fault, Kind
 from interfaces.port import Handle
 from interfaces.web.asgi import Extent, Request
 from interfaces.web.pool import Pool
+from interfaces.web.sending import bring_in, is_in_memory
 
 PIECE = 512 << 10
 """Bytes of a long file in memory at once."""
-
-_SAMPLE = 128 << 10
 
 SHORT = 64 << 10
 """Up to how many bytes are read on the event loop: a turn of the pool would cost more than the read."""
@@ -69,22 +67,6 @@ async def extents(handle: Handle, start: int, end: int, pool: Pool, request: Req
                 await pool.run(bring_in, descriptor, start, stop)
             yield Extent(descriptor, start, stop - start)
         start = stop
-
-
-def is_in_memory(descriptor: int, start: int, end: int) -> bool:
-    """Tell whether bytes of a file can be read without waiting for a disk, from a sample of their pages."""
-    probe = bytearray(1)
-    try:
-        return all(os.preadv(descriptor, [probe], offset, os.RWF_NOWAIT) for offset in (*range(start, end, _SAMPLE), end - 1))
-    except OSError:
-        return False
-
-
-def bring_in(descriptor: int, start: int, end: int) -> None:
-    """Wait until bytes of a file are in memory, and have the system read on."""
-    os.posix_fadvise(descriptor, start, 4 * (end - start), os.POSIX_FADV_WILLNEED)
-    while start < end and (piece := os.pread(descriptor, min(_SAMPLE, end - start), start)):
-        start += len(piece)
 
 
 class HandleContent:

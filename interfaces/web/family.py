@@ -1,7 +1,8 @@
 """The family: one ASGI application that hands each request to the door it is for.
 
 1. The door is chosen from the request line and from whether the request is signed as Amazon's clients sign, by nothing else. A request
-   that no other door claims belongs to S3, whose buckets are the first name of a path.
+   that no other door claims belongs to S3, whose buckets are the first name of a path, but for what only WebDAV can mean: Windows asks
+   at the root of a server first.
 2. A path is looked at as it came: ``%2f`` opens no other door.
 3. Doors start before the first request and end after the last; `drain` asks those with answers that never end to end them.
 """
@@ -17,6 +18,7 @@ from interfaces.web.asgi import Receive, Scope, Send
 _SIGNED_HEADER = b"AWS4-HMAC-SHA256"
 _SIGNED_QUERY = (b"X-Amz-Algorithm=", b"X-Amz-Signature=")
 _SIGNED_BEFORE = (b"Signature=", b"AWSAccessKeyId=")
+_WEBDAV = frozenset({"COPY", "LOCK", "MKCOL", "MOVE", "PROPFIND", "PROPPATCH", "UNLOCK"})
 _HTTP = frozenset({b"v1", b"healthz", b"readyz", b"openapi.json"})
 
 
@@ -71,7 +73,10 @@ class Family:
         if self._members.s3 is not None and is_signed(scope):
             return self._members.s3
         first = scope["raw_path"][1:].partition(b"/")[0]
-        return self._by_name.get(first, self._rest)
+        found = self._by_name.get(first)
+        if found is None:
+            found = self._members.webdav if self._members.webdav is not None and is_webdav(scope) else self._rest
+        return found
 
     def drain(self) -> None:
         """Let answers that have no end of their own end soon, and begin none."""
@@ -86,6 +91,13 @@ class Family:
             await send({"type": "lifespan.startup.complete"})
             await receive()
         await send({"type": "lifespan.shutdown.complete"})
+
+
+def is_webdav(scope: Scope) -> bool:
+    """Tell whether only WebDAV can be meant: by the method, or by a question to the root that no page in a browser asks."""
+    if scope["method"] in _WEBDAV:
+        return True
+    return scope["method"] == "OPTIONS" and scope["raw_path"] == b"/" and all(name != b"origin" for name, _ in scope["headers"])
 
 
 def is_signed(scope: Scope) -> bool:

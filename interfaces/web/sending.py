@@ -3,7 +3,8 @@
 1. What the transport still holds goes first: bytes of a file are never sent before bytes that were written earlier.
 2. A client that takes nothing for a while is cut off; the connection's end wakes who waits for it.
 3. The event loop owns the connection's descriptor and watches no descriptor twice, so a copy of it is watched and written to.
-4. Runs on the event loop only.
+4. Descriptors of files are the port's: they are lent for the length of one call and closed by whom they belong to.
+5. Everything but `bring_in` runs on the event loop only.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from interfaces.faults import Fault, Kind
 from interfaces.web.asgi import Disconnected, Extent
 
 _PAUSE = 0.001
+_SAMPLE = 128 << 10
 
 
 class ExtentSender:
@@ -81,3 +83,19 @@ class ExtentSender:
 def _wake(writable: asyncio.Future[None]) -> None:
     if not writable.done():
         writable.set_result(None)
+
+
+def is_in_memory(descriptor: int, start: int, end: int) -> bool:
+    """Tell whether bytes of a file can be read without waiting for a disk, from a sample of their pages."""
+    probe = bytearray(1)
+    try:
+        return all(os.preadv(descriptor, [probe], offset, os.RWF_NOWAIT) for offset in (*range(start, end, _SAMPLE), end - 1))
+    except OSError:
+        return False
+
+
+def bring_in(descriptor: int, start: int, end: int) -> None:
+    """Wait until bytes of a file are in memory, and have the system read on."""
+    os.posix_fadvise(descriptor, start, 4 * (end - start), os.POSIX_FADV_WILLNEED)
+    while start < end and (piece := os.pread(descriptor, min(_SAMPLE, end - start), start)):
+        start += len(piece)

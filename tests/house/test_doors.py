@@ -34,6 +34,7 @@ OUTSIDE = {
     "fuse/serve.py": "tells the kernel how far to read ahead",
     "git/children.py": "runs git, in the folder that the port names",
     "http/serve.py": "keeps the Unix socket of the API",
+    "web/sending.py": "has the kernel send from descriptors that the port lent",
 }
 """The modules that touch this machine, and what for."""
 

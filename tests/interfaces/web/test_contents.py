@@ -16,8 +16,9 @@ import pytest
 
 from interfaces.faults import Fault, Kind
 from interfaces.web.asgi import Extent, Reply, Request
-from interfaces.web.contents import PIECE, HandleContent, bring_in, extents, is_in_memory, pieces, read_exactly
+from interfaces.web.contents import PIECE, HandleContent, extents, pieces, read_exactly
 from interfaces.web.pool import Pool
+from interfaces.web.sending import bring_in, is_in_memory
 from interfaces.web.serve import Tls
 from tests.interfaces.web.plain import Place, plain, some_threads
 from tests.interfaces.web.test_server import GET

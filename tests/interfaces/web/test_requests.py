@@ -55,9 +55,9 @@ FAMILY = Family(Members(Named("http"), Named("s3"), Named("webdav"), Named("git"
 ALONE = Family(Members(Named("http")))
 
 
-def scope_of(path: bytes, query: bytes = b"", authorization: bytes = b"") -> Scope:
+def scope_of(path: bytes, query: bytes = b"", authorization: bytes = b"", method: str = "GET") -> Scope:
     headers = [(b"host", b"localhost"), *([(b"authorization", authorization)] if authorization else [])]
-    return {"type": "http", "raw_path": path, "query_string": query, "headers": headers}
+    return {"type": "http", "method": method, "raw_path": path, "query_string": query, "headers": headers}
 
 
 def name_of(family: Family, scope: Scope) -> str:
@@ -157,3 +157,24 @@ def test_any_request_has_one_door(path: bytes, query: bytes, authorization: byte
     assert name_of(FAMILY, scope) in {"http", "s3", "webdav", "git", "mcp"}
     if is_signed(scope):
         assert name_of(FAMILY, scope) == "s3"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "authorization", "expected"),
+    [
+        ("OPTIONS", b"/", b"", "webdav"),
+        ("PROPFIND", b"/", b"Basic x", "webdav"),
+        ("MKCOL", b"/bucket/key", b"", "webdav"),
+        ("COPY", b"/v1/runs", b"", "http"),
+        ("OPTIONS", b"/bucket", b"", "s3"),
+        ("PROPFIND", b"/", b"AWS4-HMAC-SHA256 x", "s3"),
+    ],
+)
+def test_what_only_webdav_can_mean_is_webdavs_where_nobody_else_is(method: str, path: bytes, authorization: bytes, expected: str) -> None:
+    assert name_of(FAMILY, scope_of(path, b"", authorization, method)) == expected
+
+
+def test_a_question_of_a_page_is_not_webdavs() -> None:
+    scope = scope_of(b"/", method="OPTIONS")
+    scope["headers"] = [*scope["headers"], (b"origin", b"https://page.example")]
+    assert name_of(FAMILY, scope) == "s3"
