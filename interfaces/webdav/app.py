@@ -33,7 +33,7 @@ from interfaces.webdav.faults import render_fault
 from interfaces.webdav.guarding import check_reading
 from interfaces.webdav.headers import read_destination, strip_prefix
 from interfaces.webdav.listing import list_lobby, list_place
-from interfaces.webdav.lobby import find_exhibit, list_exhibits, read_only, split_branch
+from interfaces.webdav.lobby import COLLECTION, find_exhibit, list_exhibits, read_only, split_branch
 from interfaces.webdav.lockbook import Lockbook
 from interfaces.webdav.locking import lock, unlock
 from interfaces.webdav.markup import MAX_BYTES
@@ -99,9 +99,9 @@ class WebdavDoor:
         if request.method not in METHODS:
             raise Refusal(405, Kind.UNSUPPORTED, f"{request.method} is no method of WebDAV", headers=dict([_ALLOW]))
         names = strip_prefix(request.raw_path, PREFIX.encode())
-        if names is None:
-            raise Refusal(404, Kind.NOT_FOUND, "nothing is served here", hint=f"browse {PREFIX}/")
         caller = authenticate(self._control, request.headers)
+        if names is None:
+            return await self._answer_outside(request)
         if request.method in {"GET", "HEAD"}:
             return await self._read(request, caller, names)
         if request.method == "PUT":
@@ -110,6 +110,13 @@ class WebdavDoor:
         if request.method == "PROPFIND" and request.headers.get("depth") == "0" and split_branch(names) is not None:
             return self._act(request, caller, names, body)
         return await self._pool.run(self._act, request, caller, names, body)
+
+    async def _answer_outside(self, request: Request) -> Reply:
+        """Answer what lies outside: the root of the server, which Windows lists before it goes in, has this door in it and no more."""
+        if request.method != "PROPFIND" or request.raw_path != b"/":
+            raise Refusal(404, Kind.NOT_FOUND, "nothing is served here", hint=f"browse {PREFIX}/")
+        body = await read_body(request, MAX_BYTES, self._limits)
+        return list_lobby(request, body, "/", COLLECTION, lambda: {PREFIX[1:].encode(): COLLECTION})
 
     # -- reading ----------------------------------------------------------------------------------------------------
 

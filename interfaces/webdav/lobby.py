@@ -62,6 +62,10 @@ class Exhibit:
         return stat.S_ISDIR(self.attributes.st_mode)
 
 
+COLLECTION = Exhibit(Shown(stat.S_IFDIR | 0o555, 0))
+"""A collection that nobody made at any time."""
+
+
 def split_branch(names: Names) -> tuple[str, Names] | None:
     """Return the branch that names lead into and the names in it; None for what belongs to the lobby. Raises `Kind.NOT_FOUND`."""
     if names[:1] == (MAIN,):
@@ -77,7 +81,7 @@ def split_branch(names: Names) -> tuple[str, Names] | None:
 def find_exhibit(control: Control, caller: Caller, names: Names) -> Exhibit:
     """Return what stands in the lobby. Blocks. Raises `Kind.NOT_FOUND`."""
     if not names:
-        return _collection(None)
+        return COLLECTION
     found = list_exhibits(control, caller, names[:-1]).get(names[-1])
     if found is None:
         raise absent(names)
@@ -93,7 +97,7 @@ def list_exhibits(control: Control, caller: Caller, names: Names) -> Mapping[byt
     if caller.lease or names[1:2] not in {(), (caller.principal.encode(),)} or names[2:3] not in {(), (ACTIVITY,)}:
         raise absent(names)
     if len(names) < 3:
-        return {(ACTIVITY if len(names) == 2 else caller.principal.encode()): _collection(None)}
+        return {(ACTIVITY if len(names) == 2 else caller.principal.encode()): COLLECTION}
     return _activity(control, caller, names)
 
 
@@ -110,7 +114,7 @@ def _root(control: Control, caller: Caller) -> dict[bytes, Exhibit]:
         if branch["branch"] == "main" or "/" in branch["branch"]:
             found[first] = _collection(branch["created"])
     if not caller.lease:
-        found[HUMANS] = _collection(None)
+        found[HUMANS] = COLLECTION
     return dict(sorted(found.items()))
 
 

@@ -21,6 +21,7 @@ from interfaces.webdav.faults import missing_parent
 MAX_LINKS = 40
 _ABSENT = frozenset({Kind.NOT_FOUND, Kind.NOT_A_DIRECTORY, Kind.NAME_TOO_LONG, Kind.LOOP, Kind.STALE})
 _SHOWN = frozenset({stat.S_IFREG, stat.S_IFDIR})
+_NAMED = _SHOWN | {stat.S_IFLNK}
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +128,7 @@ def locate(workspace: Workspace, names: Names, *, follow: bool = True) -> Place:
         if fault.kind not in _ABSENT:
             raise
         return _empty_place(walk, names, parent)
-    if stat.S_IFMT(walk.here.st_mode) not in _SHOWN and follow:
+    if stat.S_IFMT(walk.here.st_mode) not in (_SHOWN if follow else _NAMED):
         return Place(workspace, names, None, None)
     above = walk.steps[-2].attributes if len(walk.steps) > 1 else walk.root
     return Place(workspace, walk.names, above.node, walk.here)

@@ -126,3 +126,25 @@ def test_links_in_a_collection_are_copied_as_links(door: DavHouse) -> None:
     assert dav.transfer("COPY", "src", "copied").status == 201
     copied = workspace.lookup(1, b"copied").node
     assert workspace.readlink(workspace.lookup(copied, b"link").node) == b"a.py"
+
+
+def test_a_destination_that_cannot_be_cleared_is_left(door: DavHouse) -> None:
+    _, dav = door.start(actions=["list", "read", "write"])
+    for method in ("COPY", "MOVE"):
+        answer = dav.transfer(method, "README.md", "src")
+        assert (answer.status, answer.code) == (403, "denied")
+    assert dav.get("src/a.py").body == b"a = 1\n"
+
+
+def test_properties_go_along_between_branches(door: DavHouse) -> None:
+    _, one = door.start()
+    _, other = door.start()
+    one.mkcol("d")
+    one.put("d/f")
+    for path in ("d", "d/f"):
+        one.patch(path, "<D:set><D:prop><Z:a>kept</Z:a></D:prop></D:set>")
+    owner = door.owner(one.base)
+    assert owner.ask("COPY", "d", b"", {"destination": other.href("d")}).status == 201
+    assert owner.ask("COPY", "d/f", b"", {"destination": other.href("f")}).status == 201
+    for path in ("d/", "d/f", "f"):
+        assert other.find(path, "{urn:z}a").properties(other.href(path))["{urn:z}a"].text == "kept"

@@ -87,7 +87,11 @@ def test_windows_makes_and_renames_a_folder(windows: Dav) -> None:
 
 
 def test_windows_asks_the_root_of_the_server_first(windows: Dav) -> None:
-    assert windows.ask("OPTIONS", "/dav").headers["ms-author-via"] == "DAV"
+    assert windows.ask("OPTIONS", "/").headers["ms-author-via"] == "DAV"
+    assert set(windows.ask("PROPFIND", "/", b"", {"depth": "1"}).responses()) == {"/", "/dav/"}
+    assert set(windows.ask("PROPFIND", "/", b"", {"depth": "0"}).responses()) == {"/"}
+    assert windows.ask("PROPFIND", "/dav", b"", {"depth": "0"}).status == 207
+    assert windows.ask("PROPFIND", "/other", b"", {"depth": "0"}).status == 404
 
 
 def test_office_saves_through_a_second_name(windows: Dav) -> None:

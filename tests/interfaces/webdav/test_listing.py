@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import stat
+
 import pytest
 
 from tests.interfaces.webdav.dav import D, Dav, DavHouse
@@ -98,6 +100,28 @@ def test_links_are_what_they_point_to_and_others_are_not_there(door: DavHouse) -
     assert dav.get("src/a.py").body == b"a = 2\n"
     assert dav.delete("file").status == 204
     assert dav.get("src/a.py").status == 200
+
+
+def test_pipes_are_not_there(door: DavHouse) -> None:
+    run, dav = door.start()
+    workspace = door.house.control.workspace(door.house.control.authenticate(run.secret), run.branch)
+    workspace.make_special(1, b"pipe", stat.S_IFIFO | 0o644)
+    assert dav.href("pipe") not in dav.find("", depth="1").responses()
+    assert b"pipe" not in dav.get("").body
+    for answer in (dav.get("pipe"), dav.find("pipe"), dav.delete("pipe")):
+        assert answer.status == 404
+
+
+def test_a_link_the_lease_may_not_read_is_not_there(door: DavHouse) -> None:
+    run, dav = door.start()
+    workspace = door.house.control.workspace(door.house.control.authenticate(run.secret), run.branch)
+    workspace.symlink(1, b"link", b"README.md")
+    narrowed = door.house.call(run.secret, "lease.narrow", {"lease": run.lease, "actions": ["list"]})
+    lister = door.client(narrowed["secret"], dav.base)
+    assert dav.href("README.md") in lister.find("", depth="1").responses()
+    assert dav.href("link") not in lister.find("", depth="1").responses()
+    assert lister.get("link").status == 404
+    assert lister.get("README.md").status == 403
 
 
 @pytest.fixture(scope="module")

@@ -163,6 +163,27 @@ def test_a_condition_fails_before_a_lock_stops(dav: Dav) -> None:
         tag = dav.etag("README.md")
 
 
+def test_a_lock_whose_file_cannot_be_made_is_none(door: DavHouse) -> None:
+    run, dav = door.start()
+    assert dav.lock("x" * 300).status == 400
+    assert Lockbook(door.house.control.notes("webdav"), run.branch, lambda: 0.0).read() == ()
+
+
+def test_what_a_belief_says_of_other_places_is_looked_up(dav: Dav) -> None:
+    token = dav.lock("src/a.py").token
+    here = f"http://{dav.address}"
+    for address, status in {
+        dav.href("src/a.py"): 204,
+        here + dav.href("src/a.py"): 204,
+        dav.href("src/b.py"): 412,
+        dav.href("nothing"): 412,
+        "/dav/main/src/a.py": 412,
+        "/elsewhere": 412,
+        "http://[": 412,
+    }.items():
+        assert dav.put("README.md", b"x", **{"if": f"<{address}> (<{token}>)"}).status == status, address
+
+
 def test_a_belief_counts_for_reading_too(dav: Dav) -> None:
     tag = dav.etag("README.md")
     for text, statuses in {f"([{tag}])": (200, 207), '(["other"])': (412, 412), "(": (400, 400)}.items():
