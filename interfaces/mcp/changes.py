@@ -183,6 +183,7 @@ def _move(room: Room, arguments: Arguments) -> Answer:
 def _copy(room: Room, arguments: Arguments) -> Answer:
     source, target = parse_path(arguments["path"]), parse_path(arguments["to"])
     with room.open(arguments) as workspace:
+        find_file(workspace, source)  # before directories are made for what is not there
         parent, name = find_place(workspace, target, create=True)
         condition = None if arguments.get("replace") else require_absent(target)
         copied = look_again(lambda: workspace.copy(find_file(workspace, source).node, parent, name, condition=condition))

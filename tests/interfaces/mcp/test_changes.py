@@ -114,6 +114,9 @@ def test_a_move_and_a_copy_do_not_replace_unasked(desk: Desk) -> None:
     assert desk.refused("move", path="m/nothing", to="x")[0] == "not-found"
     assert desk.refused("move", path="m", to="m/moved/m")[0] == "into-itself"
     assert desk.refused("copy", path="m", to="x")[0] == "is-a-directory"
+    assert desk.refused("copy", path="m/nothing", to="made/for/nothing")[0] == "not-found"
+    assert desk.refused("move", path="m/nothing", to="made/for/nothing")[0] == "not-found"
+    assert desk.refused("list", path="made")[0] == "not-found"
 
 
 def test_a_directory_is_deleted_with_its_content_only_when_asked(desk: Desk) -> None:
