@@ -95,9 +95,10 @@ def conditions_lose_no_update(bench: Bench) -> None:
     """Of many who replace one file under the condition that it is as they saw it, each one's change is there in the end."""
     working = bench.start()
     put_file(working, b"sum", b"0")
+    gateway = bench.subject.open("gateway") if bench.declares(Capability.DURABLE) else bench.engine
 
-    def add() -> None:
-        mine = bench.engine.working("main")
+    def add(engine: Engine) -> None:
+        mine = engine.working("main")
         done = 0
         while done < _ROUNDS:
             seen = find(mine, b"sum")
@@ -107,8 +108,10 @@ def conditions_lose_no_update(bench: Bench) -> None:
                 done += 1
         mine.close()
 
-    _at_once([add] * _THREADS)
+    _at_once([partial(add, engine) for engine in (bench.engine, gateway) for _ in range(_THREADS // 2)])
     same(read_file(working, b"sum"), b"%d" % (_THREADS * _ROUNDS), "the sum")
+    if gateway is not bench.engine:
+        gateway.close()
 
 
 class _Changed(Exception):

@@ -137,6 +137,12 @@ class StoreMachine(RuleBasedStateMachine):
         directory = self.pick_directory(draw)
         self.stores.work(lambda working: working.place(find(working, directory).node, name, 0o644, io.BytesIO(content)))
 
+    @rule(draw=st.data(), name=_names)
+    def copy(self, draw: st.DataObject, name: bytes) -> None:
+        """Put a copy of anything under a name."""
+        path, directory = self.pick(draw), self.pick_directory(draw)
+        self.stores.work(lambda working: working.copy(find(working, path).node, find(working, directory).node, name))
+
     # content and attributes
 
     @rule(draw=st.data(), content=_contents, how=st.sampled_from([REPLACING, WRITING, APPENDING]), offset=st.sampled_from([0, 3, 5_000]))

@@ -1,7 +1,7 @@
 """The git engine while power fails: runs that fork, write, commit and merge at once, with upkeep in the background.
 
-1. What is acknowledged: a fork, a commit, a merge, a file that was synced without a commit. Content is a function of branch, turn and
-   path, so the check knows every byte without having been told.
+1. What is acknowledged: a fork, a commit, a merge, a file that was synced or put whole without a commit. Content is a function of
+   branch, turn and path, so the check knows every byte without having been told.
 2. The check opens the store as its owner after a restart of the machine would, and then asks three things of every acknowledgement:
    is it there, is every byte of it right, and is the repository valid to ordinary git.
 3. `CARELESS` is the same work with an engine that syncs nothing; it has to lose something, or the machine proves nothing.
@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import random
 import threading
@@ -88,11 +89,21 @@ def _run(engine: Engine, branch: str, acknowledge: Acknowledge) -> None:
         if turn % 3 == 0:
             _write(working, b"synced%d" % turn, content_of(branch, turn, b"synced"), sync=True)
             acknowledge(f"synced {branch} {turn}")
+        if turn % 3 == 1:
+            _place(working, branch, turn)
+            acknowledge(f"placed {branch} {turn}")
         committed = engine.commit(branch, _note(branch))
         assert committed is not None
         acknowledge(f"commit {branch} {turn} {committed.id}")
     working.close()
     _merge(engine, branch, acknowledge)
+
+
+def _place(working: Working, branch: str, turn: int) -> None:
+    """Put whole files: one that is a row, one that is a file, and a copy of each."""
+    for path in (b"medium", b"small"):
+        node = working.place(ROOT, b"placed-%s%d" % (path, turn), 0o644, io.BytesIO(content_of(branch, turn, path))).node
+        working.copy(node, ROOT, b"copied-%s%d" % (path, turn))
 
 
 def _merge(engine: Engine, branch: str, acknowledge: Acknowledge) -> None:
@@ -129,12 +140,20 @@ def _examine(engine: Engine, what: str, branch: str, *facts: str) -> str | None:
         turn = int(facts[0])
         found = _read(engine.working(branch), b"synced%d" % turn)
         return None if found == content_of(branch, turn, b"synced") else f"synced {branch} {turn}: the file differs"
+    if what == "placed":
+        return _examine_placed(engine.working(branch), branch, int(facts[0]))
     if what == "fork":
         return None
     commit = CommitId(facts[-1])
     if not engine.is_ancestor(commit, head):
         return f"{what} {branch}: the commit is lost"
     return None if what == "merge" else _examine_commit(engine, branch, int(facts[0]), commit)
+
+
+def _examine_placed(working: Working, branch: str, turn: int) -> str | None:
+    names = {b"%s-%s%d" % (how, path, turn): path for how in (b"placed", b"copied") for path in (b"medium", b"small")}
+    wrong = [name for name, path in names.items() if _read(working, name) != content_of(branch, turn, path)]
+    return f"placed {branch} {turn}: {wrong} differ" if wrong else None
 
 
 def _examine_commit(engine: Engine, branch: str, turn: int, commit: CommitId) -> str | None:
