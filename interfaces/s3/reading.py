@@ -22,7 +22,7 @@ from interfaces.s3.records import Record, render_checksum, render_record
 from interfaces.s3.sealing import CustomerKey, KeyStream, read_key, render_key, require_key, turn_pieces
 from interfaces.s3.seeing import Seen, open_object, opened_object
 from interfaces.web.asgi import Reply
-from interfaces.web.contents import SHORT, pieces, read_exactly
+from interfaces.web.contents import SHORT, extents, pieces, read_exactly
 
 ATTRIBUTES = ("ETag", "Checksum", "ObjectParts", "StorageClass", "ObjectSize")
 _OVERRIDES: Mapping[str, str] = {
@@ -42,25 +42,20 @@ async def get_object(call: Call) -> Reply:
     else:
         workspace, seen = await call.door.pool.run(open_object, call, call.bucket, call.key, version)
     try:
-        judge_read(call.headers, seen.state)
-        status, headers, span = _describe(call, seen)
-        key = _demand_key(call, seen)
-        headers.extend(render_key(key))
-        headers.append(("content-length", str(span.end - span.start)))
+        reply, span, key = _answer_head(call, seen)
         if seen.node is None or span.end == span.start:
             workspace.close()
-            return Reply(status, headers)
+            return reply
         handle = workspace.open(seen.node, Access())
     except BaseException:
         workspace.close()
         raise
+    stream = _stream(seen, key, span.start) if key else None
     if span.end - span.start > SHORT:
-        release = partial(call.door.pool.detach, partial(_close, handle, workspace))
-        sent = pieces(handle, span.start, span.end, call.door.pool)
-        return Reply(status, headers, pieces=turn_pieces(sent, _stream(seen, key, span.start)) if key else sent, release=release)
+        return _long(call, reply, span, stream, handle, partial(_close, handle, workspace))
     try:
         body = read_exactly(handle, span.start, span.end - span.start)
-        return Reply(status, headers, _stream(seen, key, span.start).turn(body) if key else body)
+        return replace(reply, body=stream.turn(body) if stream else body)
     finally:
         _close(handle, workspace)
 
@@ -68,10 +63,7 @@ async def get_object(call: Call) -> Reply:
 def head_object(call: Call) -> Reply:
     """Answer ``HEAD`` of an object."""
     with opened_object(call) as (_, seen):
-        judge_read(call.headers, seen.state)
-        status, headers, span = _describe(call, seen)
-        headers.extend(render_key(_demand_key(call, seen)))
-        return Reply(status, [*headers, ("content-length", str(span.end - span.start))])
+        return _answer_head(call, seen)[0]
 
 
 def get_attributes(call: Call) -> Reply:
@@ -96,6 +88,23 @@ def render_version(version: str) -> Headers:
 def render_date(seconds: int) -> str:
     """Return an HTTP date; times that have none are told as the first or last that has one."""
     return formatdate(min(max(seconds, 0), _LAST_DATE), usegmt=True)
+
+
+def _answer_head(call: Call, seen: Seen) -> tuple[Reply, Span, CustomerKey | None]:
+    """Return the answer without its content, which bytes of the object that is, and the key that opens them. Judges conditions."""
+    judge_read(call.headers, seen.state)
+    status, headers, span = _describe(call, seen)
+    key = _demand_key(call, seen)
+    return Reply(status, [*headers, *render_key(key), ("content-length", str(span.end - span.start))]), span, key
+
+
+def _long(call: Call, reply: Reply, span: Span, stream: KeyStream | None, handle: Handle, close: Callable[[], None]) -> Reply:
+    """Return the answer with content that is too long to be read at once; the kernel sends what no key has to open."""
+    pool = call.door.pool
+    release = partial(pool.detach, close)
+    if stream is None:
+        return replace(reply, pieces=extents(handle, span.start, span.end, pool, call.request), release=release)
+    return replace(reply, pieces=turn_pieces(pieces(handle, span.start, span.end, pool), stream), release=release)
 
 
 def _demand_key(call: Call, seen: Seen) -> CustomerKey | None:

@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from functools import lru_cache
 
 from interfaces.port import Caller, Control, Signer
 from interfaces.s3.canonical import ALGORITHM, TERMINATOR, Scope, canonical_requests, string_to_sign
@@ -210,7 +211,9 @@ def _header_timestamp(headers: Mapping[str, str]) -> str:
         raise _no_date() from None
 
 
+@lru_cache(maxsize=1024)
 def _seconds(timestamp: str) -> float:
+    # A client that sends many requests signs many with the same second.
     try:
         return datetime.strptime(timestamp, _TIMESTAMP).replace(tzinfo=UTC).timestamp()
     except ValueError:
