@@ -113,6 +113,11 @@ def read_settings(environ: Mapping[str, str], flags: Mapping[str, Any] | None = 
     return settings
 
 
+def ssh_request(environ: Mapping[str, str]) -> tuple[str, str]:
+    """Return what an SSH client asked its server to run, and the git protocol it speaks; empty where it said nothing."""
+    return environ.get("SSH_ORIGINAL_COMMAND", ""), environ.get("GIT_PROTOCOL", "")
+
+
 def secret_of(environ: Mapping[str, str], settings: Settings) -> str | None:
     """Return the secret to present to the daemon: a lease, a token, or the owner's own; None when there is none.
 

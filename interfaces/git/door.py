@@ -152,7 +152,8 @@ class GitDoor:
         match visit.request.method, visit.address.rest:
             case "POST", ("objects", "batch"):
                 batch = read_batch(await self._document(visit))
-                return visit.document(await self._pool.run(answer_batch, visit.view, batch, visit.base))
+                credential = visit.request.headers["authorization"]
+                return visit.document(await self._pool.run(answer_batch, visit.view, batch, visit.base, credential))
             case "GET", ("objects", sha256, size):
                 return await self._download(visit, read_file(sha256, _number(size)))
             case "PUT", ("objects", sha256, size):

@@ -57,21 +57,22 @@ def read_batch(document: Mapping[str, object]) -> Batch:
     return Batch(operation == "upload", [read_file(each.get("oid"), each.get("size")) for each in objects if isinstance(each, dict)])
 
 
-def answer_batch(view: View, batch: Batch, base: str) -> Document:
-    """Return where the files of a batch go or come from; `base` is the URL that the transfers are below. Blocks."""
-    return {
-        "transfer": "basic",
-        "hash_algo": "sha256",
-        "objects": [_answer_file(view, file, base, upload=batch.upload) for file in batch.files],
-    }
+def answer_batch(view: View, batch: Batch, base: str, credential: str) -> Document:
+    """Return where the files of a batch go or come from; `base` is the URL that the transfers are below. Blocks.
+
+    `credential` is the ``Authorization`` that asked. It is told again for the transfers: a client that came over SSH has no other.
+    """
+    objects = [_answer_file(view, file, base, credential, upload=batch.upload) for file in batch.files]
+    return {"transfer": "basic", "hash_algo": "sha256", "objects": objects}
 
 
-def _answer_file(view: View, file: LargeFile, base: str, *, upload: bool) -> Document:
-    known = {"oid": file.sha256, "size": file.size}
-    target = {"href": f"{base}/objects/{file.sha256}/{file.size}"}
+def _answer_file(view: View, file: LargeFile, base: str, credential: str, *, upload: bool) -> Document:
+    known = {"oid": file.sha256, "size": file.size, "authenticated": True}
+    header = {"Authorization": credential}
+    target = {"href": f"{base}/objects/{file.sha256}/{file.size}", "header": header}
     here = view.has_large(file) if upload else _is_shown(view, file)
     if upload:
-        return known if here else known | {"actions": {"upload": target, "verify": {"href": f"{base}/verify"}}}
+        return known if here else known | {"actions": {"upload": target, "verify": {"href": f"{base}/verify", "header": header}}}
     return known | ({"actions": {"download": target}} if here else {"error": {"code": 404, "message": "no such large file"}})
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from asyncio.subprocess import Process
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -83,8 +84,11 @@ class Pushing:
         self._pool = pool
         self._limits = limits
 
-    async def arrive(self, view: View, sent: Stream) -> Push | None:
-        """Read a push to its end and return it unpacked and judged; None when the client only tried the way."""
+    async def arrive(self, view: View, sent: Stream, *, ends: bool = True) -> Push | None:
+        """Read a push and return it unpacked and judged; None when the client only tried the way.
+
+        Where the stream `ends` with the push it is read to its end; else the pack says where that is.
+        """
         push = await read_push(sent)
         if push is None:
             return None
@@ -92,7 +96,8 @@ class Pushing:
         push.settle()
         if push.accepted():
             await self._unpack(view, push, sent)
-        await _drain(sent)
+        if ends:
+            await _drain(sent)
         return push
 
     async def conclude(self, view: View, push: Push) -> AsyncGenerator[bytes, None]:
@@ -144,25 +149,38 @@ class Pushing:
         limit = self._limits.pack_bytes
         arguments = (f"--git-dir={quarantine}", "index-pack", "--stdin", "--fix-thin", "--strict", f"--max-input-size={limit}")
         async with git_child(arguments, bounds=self._limits.child) as child:
-            assert child.stdout is not None
             assert child.stderr is not None
             printing = asyncio.create_task(child.stderr.read(PIECE))
-            listening = True
+            feeding = asyncio.create_task(_feed(view, child, sent))
             try:
-                while listening and (piece := await sent.read_some()):
-                    view.check()
-                    listening = await give(child, piece)
-                await finish_giving(child)
+                # Git may be done before its input ends: with the pack's last byte, or with what it will not take.
                 code = await child.wait()
+                feeding.cancel()
+                await asyncio.wait([feeding])
+                if not feeding.cancelled():
+                    feeding.result()
                 printed = await printing
             except Fault as fault:
                 return sentence(fault), []
             finally:
+                feeding.cancel()
                 printing.cancel()
         if code == 0:
             return "ok", []
         LOG.info("a push was refused: %s", last_line(printed))
         return last_line(printed), printed.decode("utf-8", "backslashreplace").strip().splitlines()[-5:]
+
+
+async def _feed(view: View, child: Process, sent: Stream) -> None:
+    """Hand the pack to git while the authority lasts; git is ended with it. Raises what ended it."""
+    try:
+        while (piece := await sent.read_some()) and await give(child, piece):
+            view.check()
+    except BaseException:
+        child.kill()
+        raise
+    finally:
+        await finish_giving(child)
 
 
 async def read_push(sent: Stream) -> Push | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import enum
 import re
+import shlex
 from dataclasses import dataclass
 
 from interfaces.faults import Fault, Kind
@@ -53,6 +54,28 @@ def read_address(raw_path: bytes) -> Address:
     return Address(branch, Asked.LARGE, tuple(match["large"].split("/"))) if match["large"] else Address(branch, Asked(what))
 
 
-def read_repository(text: str) -> str:
+class Service(enum.Enum):
+    """What can be asked over SSH."""
+
+    FETCH = "git-upload-pack"
+    PUSH = "git-receive-pack"
+    LARGE = "git-lfs-authenticate"
+
+
+def read_shell_command(text: str) -> tuple[Service, str]:
+    """Return what a client asks over SSH and of which branch. Raises `Kind.INVALID` for anything but git's own commands."""
+    try:
+        words = shlex.split(text)
+    except ValueError:
+        words = []
+    if words[:1] == ["git"]:
+        words = [f"git-{words[1]}", *words[2:]] if len(words) > 1 else []
+    services = {service.value: service for service in Service}
+    if len(words) < 2 or words[0] not in services:
+        raise Fault(Kind.INVALID, "this account serves git and nothing else", hint="git clone ssh://USER@HOST/git/main.git")
+    return services[words[0]], read_repository(words[1])
+
+
+def read_repository(path: str) -> str:
     """Return the branch of a path that a client gives over SSH, such as ``/git/main.git`` or ``main``."""
-    return text.strip("'").removeprefix(PREFIX).strip("/").removesuffix(".git")
+    return f"/{path.strip('/')}".removeprefix(PREFIX).strip("/").removesuffix(".git")

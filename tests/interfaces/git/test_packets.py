@@ -17,7 +17,7 @@ from interfaces.git.pktline import LONGEST, MOST, Mark, Packet, encode, read_hea
 from interfaces.git.pushing import read_push
 from interfaces.git.replies import refuse, report, tell, wrap
 from interfaces.git.requests import Naming, find_named, is_version_2, read_command, read_protocol
-from interfaces.git.routes import Asked, read_address, read_repository
+from interfaces.git.routes import Asked, Service, read_address, read_repository, read_shell_command
 from interfaces.git.streams import Inflating, Stream
 
 settings.register_profile("git door", deadline=None)
@@ -179,9 +179,32 @@ def test_what_is_no_address_does_not_exist(raw: bytes) -> None:
     assert refused.value.kind is Kind.NOT_FOUND
 
 
-@pytest.mark.parametrize("text", ["main", "main.git", "/main.git", "/git/main.git", "'/git/main.git'", "'main'"])
+@pytest.mark.parametrize("text", ["main", "main.git", "/main.git", "/git/main.git", "git/main"])
 def test_repositories_over_ssh(text: str) -> None:
     assert read_repository(text) == "main"
+
+
+@pytest.mark.parametrize("text", ["git-upload-pack '/git/main.git'", "git upload-pack /git/main.git", "git-upload-pack main"])
+def test_what_git_asks_over_ssh_is_read(text: str) -> None:
+    assert read_shell_command(text) == (Service.FETCH, "main")
+
+
+@given(st.text(max_size=60) | st.text(max_size=40).map(lambda rest: f"git-upload-pack {rest}"))
+def test_anything_else_over_ssh_is_refused(text: str) -> None:
+    try:
+        service, _ = read_shell_command(text)
+    except Fault as fault:
+        assert fault.kind is Kind.INVALID
+    else:
+        assert text.lstrip().startswith(("git", service.value, '"', "'", "\\"))
+
+
+@pytest.mark.parametrize(
+    "text", ["", "sh", "git", "git-upload-pack", "git-upload-archive main", "git-upload-pack 'main", "nas stop", "git gc main"]
+)
+def test_no_other_command_runs(text: str) -> None:
+    with pytest.raises(Fault):
+        read_shell_command(text)
 
 
 def inflate(*pieces: bytes) -> list[bytes]:

@@ -1,0 +1,23 @@
+"""``nas ssh``."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from nasd.cli.session import Session, verb
+
+
+@verb
+@click.argument("key")
+def command(session: Session, key: str) -> None:
+    """Serve one git command of an SSH client; an SSH server runs this, people do not.
+
+    KEY is the name of a registered key. The command is what the client asked the server for (SSH_ORIGINAL_COMMAND).
+    """
+    from nasd.config import ssh_request
+    from nasd.ssh_session import serve_ssh
+
+    asked, protocol = ssh_request(os.environ)
+    serve_ssh(session.settings, key, asked, protocol)
