@@ -156,8 +156,7 @@ class Committer:
                     self._follow(connection, layer, edit, move)
             finally:
                 layer.invalidate()
-            for number in edit.dropped:
-                layer.uppers.remove(number)
+            layer.let_go(edit)
         self._around.database.flush()
 
     def _follow(self, connection: apsw.Connection, layer: Layer, edit: Edit, move: Move) -> None:

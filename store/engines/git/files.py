@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 import threading
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from store.engines.git.content import check_size, copy_content, disk_errors
@@ -55,6 +56,12 @@ class OpenFile:
                 self._point_at(self._open(row))
             self.row = row
             return self.descriptor
+
+    def keep(self, row: NodeRow) -> None:
+        """Hold on to the content of a row that is about to go; what another process removed already cannot be held."""
+        if (row.upper, row.lower if row.upper is None else None) != self._source:
+            with suppress(Stale):
+                self._point_at(self._open(row))
 
     def read(self, offset: int, size: int) -> bytes:
         """Return up to `size` bytes at `offset`."""

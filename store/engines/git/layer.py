@@ -114,8 +114,13 @@ class Layer:
         self._head = head if is_next(self._head, head) else None
         self.rows.apply(edit.names, edit.nodes)
         self.version = Version(self.version + 1)
+        self.let_go(edit)
+
+    def let_go(self, edit: Edit) -> None:
+        """Remove the upper files that an edit dropped. What is open here keeps the content it has now, whoever wrote it."""
         for row in edit.released:
             if row.id in self._open:
+                self._open[row.id].keep(row)
                 self._orphans[row.id] = row
         for number in edit.dropped:
             self.uppers.remove(number)

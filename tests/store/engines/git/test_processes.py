@@ -276,3 +276,21 @@ def test_ones_own_changes_cost_no_question(pair: Pair, monkeypatch: pytest.Monke
     asked.clear()
     pair.ours.lookup(ROOT, b"theirs")
     assert len(asked) == 1
+
+
+def test_an_open_file_that_goes_has_what_another_process_wrote_last(pair: Pair) -> None:
+    node = find(pair.ours, b"top").node
+    handle = pair.ours.open(node)
+    write(pair.theirs, find(pair.theirs, b"top").node, b"TOP")
+    pair.ours.unlink(ROOT, b"top")
+    assert handle.read(0, 99) == b"TOP content"
+    handle.close()
+
+
+def test_an_open_file_that_a_moving_head_removes_has_what_another_process_wrote_last(pair: Pair) -> None:
+    handle = pair.ours.open(find(pair.ours, b"top").node)
+    write(pair.theirs, find(pair.theirs, b"top").node, b"TOP")
+    empty = pair.owner.read_commit(pair.owner.branch("main").head).parents[0]
+    pair.owner.move_branch("run", commit(pair.owner, "run"), empty)
+    assert handle.read(0, 99) == b"TOP content"
+    handle.close()
