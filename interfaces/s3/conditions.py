@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from email.utils import parsedate_to_datetime
 
 from interfaces.port import Attributes, Condition
@@ -26,6 +27,31 @@ class State:
 
     etag: str
     modified: int
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """What an object has to be to be deleted: its tag, the second of its last change, its size, each as it was sent; empty: anything."""
+
+    etag: str = ""
+    modified: str = ""
+    size: str = ""
+
+    def __bool__(self) -> bool:
+        return bool(self.etag or self.modified or self.size)
+
+
+def judge_removal(guard: Guard, state: State | None, size: int) -> None:
+    """Return when an object in this state (None: a delete marker) may be deleted. Raises ``PreconditionFailed``, ``InvalidArgument``."""
+    if not guard:
+        return
+    if (
+        state is None
+        or (guard.etag and guard.etag != "*" and not _matches(guard.etag, state.etag))
+        or (guard.modified and _read_time(guard.modified) != state.modified)
+        or (guard.size and guard.size != str(size))
+    ):
+        raise S3Fault("PreconditionFailed")
 
 
 def judge_read(headers: Mapping[str, str], state: State) -> None:
@@ -68,20 +94,20 @@ def guard_write(headers: Mapping[str, str], standing: Attributes | None, etag_of
     if not is_guarded(headers):
         return None
     judge_write(headers, etag_of(standing) if standing else None)
+    # Of a write that changed its mind meanwhile only this one says for certain what is wrong.
+    wants_none = headers.get("if-none-match", "").strip() == "*"
+    return demand_same(standing, otherwise="PreconditionFailed" if wants_none else "ConditionalRequestConflict")
+
+
+def demand_same(standing: Attributes | None, *, otherwise: str = "ConditionalRequestConflict") -> Condition:
+    """Return the condition that a name still stands for the content it was judged by; it raises the code `otherwise`."""
     judged = standing.content if standing else None
 
     def judge_again(found: Attributes | None) -> None:
         if (found.content if found else None) != judged:
-            _judge_changed(headers, found)
+            raise S3Fault(otherwise)
 
     return judge_again
-
-
-def _judge_changed(headers: Mapping[str, str], found: Attributes | None) -> None:
-    """Refuse a write whose object changed since it was judged; only ``If-None-Match: *`` says for certain what is wrong."""
-    if headers.get("if-none-match", "").strip() == "*" and found is not None:
-        raise S3Fault("PreconditionFailed", elements={"Condition": "If-None-Match"})
-    raise S3Fault("ConditionalRequestConflict")
 
 
 def _required(headers: Mapping[str, str], prefix: str, state: State) -> bool:
@@ -100,6 +126,16 @@ def _known(headers: Mapping[str, str], prefix: str, state: State) -> bool:
 
 def _matches(value: str, etag: str) -> bool:
     return any(tag.strip().removeprefix("W/").strip('"') == etag for tag in value.split(","))
+
+
+def _read_time(text: str) -> int:
+    """Return a time in seconds of the epoch, written as HTTP or as XML does it. Raises ``InvalidArgument``."""
+    if (seconds := _seconds(text)) is not None:
+        return int(seconds)
+    try:
+        return int(datetime.fromisoformat(text).timestamp())
+    except ValueError as error:
+        raise S3Fault("InvalidArgument", f"{text} is not a time") from error
 
 
 def _seconds(date: str | None) -> float | None:

@@ -30,11 +30,13 @@ _TAG_VALUE = 256
 
 @dataclass(frozen=True, slots=True)
 class Doomed:
-    """One object to delete: a version of it (empty: the current one), under the condition that its tag is `etag` (empty: any)."""
+    """One object to delete: a version of it (empty: the current one), while tag, time and size are these, as sent (empty: any)."""
 
     key: str
     version: str = ""
     etag: str = ""
+    modified: str = ""
+    size: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +134,8 @@ def _doomed(element: Element) -> Doomed:
     key = require_text(element, "Key")
     if not key:
         raise S3Fault("MalformedXML")
-    return Doomed(key, text_of(element, "VersionId") or "", _unquoted(text_of(element, "ETag") or ""))
+    told = [text_of(element, name) or "" for name in ("VersionId", "ETag", "LastModifiedTime", "Size")]
+    return Doomed(key, told[0], _unquoted(told[1]), told[2], told[3])
 
 
 def _completed(element: Element) -> CompletedPart:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from interfaces.faults import Fault, Kind
 from interfaces.port import ROOT, Access, Attach, Attributes, Condition, Workspace
 from interfaces.s3.call import Call, Door
-from interfaces.s3.conditions import guard_write
+from interfaces.s3.conditions import Guard, State, demand_same, guard_write, judge_removal
 from interfaces.s3.documents import Tags
 from interfaces.s3.faults import S3Fault
 from interfaces.s3.records import RECORD, TAGS, Record, encode_tags, etag_of, record_of, tags_of
@@ -27,6 +27,7 @@ from interfaces.web.contents import HandleContent
 ENABLED = "Enabled"
 SUSPENDED = "Suspended"
 FILE_MODE = 0o644
+NO_GUARD = Guard()
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,20 +101,20 @@ def store_directory(call: Call, workspace: Workspace, record: Record, tags: Tags
     return Stored(workspace.attributes(node), record)
 
 
-def remove_object(call: Call, workspace: Workspace, key: bytes, etag: str = "") -> Removed:
-    """Remove an object (only while its tag is `etag`, when one is said), or put a delete marker over it; what is not there is removed.
+def remove_object(call: Call, workspace: Workspace, key: bytes, guard: Guard = NO_GUARD) -> Removed:
+    """Remove an object while it is what `guard` says, or put a delete marker over it; what is not there is removed.
 
-    The caller makes it durable (`settle`).
+    The caller makes it durable (`settle`). Raises ``PreconditionFailed``.
     """
     place = _place_of(workspace, key)
-    condition = None
-    if place is not None and etag:
-        condition = guard_write({"if-match": etag}, place.standing, lambda found: etag_of(found, workspace.xattrs(found.node)))
     versioning = settings_of(call.door, workspace.branch).versioning
     if not versioning:
-        _remove_place(workspace, key, place, condition)
+        _remove_place(workspace, key, place, _guard_place(workspace, place, guard))
         return Removed()
     with Shelves(call.door, workspace.branch).held(key) as shelf:
+        if place is None and guard and shelf.versions:
+            judge_removal(guard, None, 0)
+        condition = _guard_place(workspace, place, guard)
         if place is not None and place.standing is not None:
             _keep_standing(call.door, workspace, shelf, place.standing, versioning)
         _remove_place(workspace, key, place, condition)
@@ -122,14 +123,19 @@ def remove_object(call: Call, workspace: Workspace, key: bytes, etag: str = "") 
     return Removed(marker.id, marker=True)
 
 
-def remove_version(call: Call, workspace: Workspace, key: bytes, id: str) -> Removed:
-    """Take a version away for good; the one before it becomes the object, when it was the newest."""
+def remove_version(call: Call, workspace: Workspace, key: bytes, id: str, guard: Guard = NO_GUARD) -> Removed:
+    """Take a version away for good, while it is what `guard` says; the one before it becomes the object, when it was the newest."""
     with Shelves(call.door, workspace.branch).held(key) as shelf:
         place = _place_of(workspace, key)
         current = _version_in_tree(workspace, shelf, place)
         version = shelf.find(id)
         if version is None and current != id:
             return Removed(id)
+        if version is not None:
+            state = State(version.record.etag, version.modified // 1_000_000_000) if version.record else None
+            judge_removal(guard, state, version.size)
+        else:
+            _guard_place(workspace, place, guard)
         newest = shelf.versions[0].id if shelf.versions else ""
         shelf.drop(id)
         if current == id:
@@ -207,6 +213,16 @@ def _keep_standing(door: Door, workspace: Workspace, shelf: Shelf, standing: Att
         shelf.put(version)
 
 
+def _guard_place(workspace: Workspace, place: Place | None, guard: Guard) -> Condition | None:
+    """Judge the removal of what stands at a place, and return what judges it again in the moment of it."""
+    if place is None or place.standing is None or not guard:
+        return None
+    standing = place.standing
+    record = record_of(standing, workspace.xattrs(standing.node))
+    judge_removal(guard, State(record.etag, standing.mtime_ns // 1_000_000_000), standing.size)
+    return demand_same(standing)
+
+
 def _version_in_tree(workspace: Workspace, shelf: Shelf, place: Place | None) -> str:
     """Return the version that stands in the tree, empty when nothing does."""
     if place is None or place.standing is None:
@@ -247,7 +263,12 @@ def _place_of(workspace: Workspace, key: bytes) -> Place | None:
 
 def _remove_place(workspace: Workspace, key: bytes, place: Place | None, condition: Condition | None) -> None:
     if place is not None:
-        workspace.unlink(place.parent, place.name, condition=condition)
+        try:
+            workspace.unlink(place.parent, place.name, condition=condition)
+        except Fault as fault:
+            # Somebody else removed it at the same time: it is gone, which is what was asked for.
+            if isinstance(fault, S3Fault) or fault.kind not in {Kind.NOT_FOUND, Kind.STALE}:
+                raise
         prune(workspace, place.parent)
     elif key.endswith(b"/"):
         _remove_directory(workspace, key)

@@ -88,16 +88,18 @@ def make_directory(workspace: Workspace, key: bytes) -> int:
 
 
 def prune(workspace: Workspace, node: int) -> None:
-    """Remove an implied directory that has become empty, and what is implied above it; anything else stays."""
-    while node != ROOT and not workspace.list(node) and IMPLIED in workspace.xattrs(node):
-        parent, name = _parent_of(workspace, node)
-        try:
+    """Remove an implied directory that has become empty, and what is implied above it; anything else stays.
+
+    One that somebody else removes or fills meanwhile is theirs.
+    """
+    try:
+        while node != ROOT and not workspace.list(node) and IMPLIED in workspace.xattrs(node):
+            parent, name = _parent_of(workspace, node)
             workspace.rmdir(parent, name)
-        except Fault as fault:
-            if fault.kind in {Kind.NOT_EMPTY, Kind.NOT_FOUND, Kind.STALE, Kind.DENIED}:
-                return
+            node = parent
+    except Fault as fault:
+        if fault.kind not in {Kind.NOT_EMPTY, Kind.NOT_FOUND, Kind.STALE, Kind.DENIED}:
             raise
-        node = parent
 
 
 def look_up(workspace: Workspace, parent: int, name: bytes) -> Attributes | None:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from interfaces.faults import Fault
 from interfaces.port import Workspace
 from interfaces.s3.call import Call
-from interfaces.s3.conditions import is_guarded
+from interfaces.s3.conditions import Guard, is_guarded
 from interfaces.s3.documents import Deletion, Doomed, Tags, parse_deletion, parse_tag_header
 from interfaces.s3.faults import S3Fault
 from interfaces.s3.keys import MAX_KEY, check_key
@@ -70,7 +70,8 @@ async def put_object(call: Call) -> Reply:
 def delete_object(call: Call) -> Reply:
     """Answer ``DELETE`` of an object, or of a version of one."""
     check_key(call.key)
-    doomed = Doomed(call.text_key, call.parameters.get("versionId", ""), call.headers.get("if-match", "").strip('"'))
+    guards = [call.headers.get(name, "") for name in ("if-match", "x-amz-if-match-last-modified-time", "x-amz-if-match-size")]
+    doomed = Doomed(call.text_key, call.parameters.get("versionId", ""), *guards)
     with call.opened() as workspace:
         removed = _remove(call, workspace, doomed)
         settle(call, workspace, f"delete {call.text_key}")
@@ -136,9 +137,10 @@ def _remove(call: Call, workspace: Workspace, doomed: Doomed) -> Removed:
     key = doomed.key.encode()
     if len(key) > MAX_KEY:
         return Removed()
+    guard = Guard(doomed.etag, doomed.modified, doomed.size)
     if doomed.version:
-        return remove_version(call, workspace, key, doomed.version)
-    return remove_object(call, workspace, key, doomed.etag)
+        return remove_version(call, workspace, key, doomed.version, guard)
+    return remove_object(call, workspace, key, guard)
 
 
 def _removal_headers(removed: Removed) -> Headers:

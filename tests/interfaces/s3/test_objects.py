@@ -208,3 +208,17 @@ def test_a_bucket_in_the_host_is_the_bucket_in_the_path(shop: Shop, maker: Any, 
     with closing(connection):
         got = connection.getresponse().read()
         assert got == b"x", got
+
+
+@pytest.mark.parametrize("versioned", [False, True])
+def test_an_object_is_deleted_while_it_is_what_the_request_says(maker: Any, bucket: str, versioned: bool) -> None:
+    if versioned:
+        maker.put_bucket_versioning(Bucket=bucket, VersioningConfiguration={"Status": "Enabled"})
+    etag = maker.put_object(Bucket=bucket, Key="k", Body=b"1234")["ETag"]
+    modified = maker.head_object(Bucket=bucket, Key="k")["LastModified"]
+    for wrong in ({"IfMatchSize": 5}, {"IfMatchLastModifiedTime": modified.replace(year=2015)}, {"IfMatch": '"0"'}):
+        assert code_of(maker.delete_object, Bucket=bucket, Key="k", **wrong) == "PreconditionFailed"
+    told = maker.delete_objects(Bucket=bucket, Delete={"Objects": [{"Key": "k", "Size": 5}]})
+    assert [each["Code"] for each in told["Errors"]] == ["PreconditionFailed"]
+    maker.delete_object(Bucket=bucket, Key="k", IfMatch=etag, IfMatchSize=4, IfMatchLastModifiedTime=modified)
+    assert code_of(maker.get_object, Bucket=bucket, Key="k") == "NoSuchKey"
