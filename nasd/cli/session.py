@@ -58,6 +58,13 @@ class Session:
         return secret_of(environment, self.settings)
 
     @property
+    def ssh_request(self) -> tuple[str, str]:
+        """Return what an SSH client asked its server to run, and the git protocol it speaks."""
+        from nasd.config import ssh_request
+
+        return ssh_request(os.environ)
+
+    @property
     def acts_with_lease(self) -> bool:
         """Tell whether the credential in force is a run's lease."""
         return (self.secret or "").startswith("anl1.")

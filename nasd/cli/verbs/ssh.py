@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import click
 
 from nasd.cli.session import Session, verb
@@ -16,8 +14,7 @@ def command(session: Session, key: str) -> None:
 
     KEY is the name of a registered key. The command is what the client asked the server for (SSH_ORIGINAL_COMMAND).
     """
-    from nasd.config import ssh_request
     from nasd.ssh_session import serve_ssh
 
-    asked, protocol = ssh_request(os.environ)
+    asked, protocol = session.ssh_request
     serve_ssh(session.settings, key, asked, protocol)
