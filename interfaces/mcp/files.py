@@ -24,6 +24,7 @@ from interfaces.mcp.reading import (
 from interfaces.mcp.room import Arguments, Room
 from interfaces.mcp.tool import (
     BRANCH,
+    COMMIT,
     COUNT,
     CURSOR,
     FLAG,
@@ -185,7 +186,11 @@ TOOLS = (
         description="Lists the names in a directory of a branch with type, size and time. For whole trees use search with a glob.",
         effect=Effect.READS,
         takes=takes(
-            path=described(PATH, "The directory; default: the root."), branch=BRANCH, limit=limit(_LIST_LIMIT, 1000), cursor=CURSOR
+            path=described(PATH, "The directory; default: the root."),
+            branch=BRANCH,
+            commit=COMMIT,
+            limit=limit(_LIST_LIMIT, 1000),
+            cursor=CURSOR,
         ),
         gives=gives_page(path=TEXT, type=NAME, size=COUNT, modified=TEXT),
         run=_list,
@@ -202,6 +207,7 @@ TOOLS = (
         takes=takes(
             {"path": PATH},
             branch=BRANCH,
+            commit=COMMIT,
             first_line={"type": "integer", "minimum": 1, "maximum": MAX_LINES, "default": 1},
             lines={"type": "integer", "minimum": 1, "maximum": MAX_LINES, "description": "At most so many lines."},
             max_tokens={"type": "integer", "minimum": 100, "maximum": MAX_TOKENS, "default": DEFAULT_TOKENS},
@@ -240,6 +246,7 @@ TOOLS = (
             },
             path=described(PATH, "Where to search; default: everywhere."),
             branch=BRANCH,
+            commit=COMMIT,
             ignore_case=FLAG,
             limit=limit(_SEARCH_LIMIT, SEARCH_BOUNDS.matches),
             cursor=CURSOR,

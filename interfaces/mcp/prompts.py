@@ -10,6 +10,7 @@ import mcp_types as types
 
 from interfaces.faults import Fault, Kind
 from interfaces.mcp.room import Room
+from interfaces.mcp.runs import describe_lease
 
 _MAX_DIFF = 60_000
 
@@ -37,7 +38,7 @@ def _orient(room: Room, _: Mapping[str, str]) -> str:
             "You speak for a person, without a run of your own: name a branch or run in each call. The tool status lists the active runs."
         )
     run = room.call("run.show", run=room.caller.run)
-    lease = run["lease_detail"]
+    lease = describe_lease(room, run)
     return (
         f"You work in run {run['run']} on branch {run['branch']}, a branch of your own: nothing you do there reaches main by itself.\n"
         f"Purpose: {run['purpose'] or 'none was given'}\n"

@@ -41,8 +41,8 @@ class Room:
 
     @contextmanager
     def open(self, arguments: Arguments) -> Iterator[Workspace]:
-        """Give the workspace a call is about while the block runs. Raises `Kind.NOT_FOUND`."""
-        workspace = self.control.workspace(self.caller, self.branch(arguments))
+        """Give the workspace a call is about, as it is or as it was at a commit, while the block runs. Raises `Kind.NOT_FOUND`."""
+        workspace = self.control.workspace(self.caller, self.branch(arguments), arguments.get("commit", ""))
         try:
             yield workspace
         finally:

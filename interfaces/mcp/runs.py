@@ -1,4 +1,4 @@
-"""Tools about the run itself: status, commit, history, diff, propose, proposals, gates.
+"""Tools about the run itself: status, commit, restore, history, diff, propose, proposals, gates.
 
 1. Each is one operation of the API, decided and recorded as for any other client; what it answers is cut to what a model can use.
 2. Nothing here answers a gate: that is for people, at another door.
@@ -11,6 +11,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any
 
+from interfaces.mcp.paths import parse_path, render_path
 from interfaces.mcp.reading import TOKEN_BYTES
 from interfaces.mcp.room import Arguments, Room
 from interfaces.mcp.tool import (
@@ -49,10 +50,10 @@ def _status(room: Room, arguments: Arguments) -> Answer:
     found = room.call("run.show", run=room.run(arguments))
     changes: Sequence[Document] = found["uncommitted"]
     names = ("run", "role", "branch", "state", "purpose", "base", "head", "created")
-    lease = found["lease_detail"]
+    lease = describe_lease(room, found)
     document = {name: found.get(name) for name in names} | {
         "principal": room.caller.principal,
-        "lease": {name: lease[name] for name in ("lease", "state", "paths", "actions", "expires", "budgets")},
+        "lease": lease,
         "uncommitted": [_brief_change(change) for change in changes[:_SHOWN]],
         "uncommitted_count": len(changes),
         "proposals": found["proposals"][-_SHOWN:],
@@ -61,9 +62,28 @@ def _status(room: Room, arguments: Arguments) -> Answer:
     return Answer(document)
 
 
+def describe_lease(room: Room, run: Document) -> Document:
+    """Return what the caller may do in a run: its own lease, which can be narrower than the run's, or the run's for a person."""
+    caller = room.caller
+    lease = room.call("lease.show", lease=caller.lease) if caller.lease else run["lease_detail"]
+    known = {name: lease[name] for name in ("lease", "state", "paths", "actions", "expires", "budgets")}
+    if caller.actions is None:
+        return known
+    # A lease may have been narrowed without asking anybody; the caller is what counts.
+    return known | {"paths": list(caller.paths), "actions": sorted(caller.actions)}
+
+
 def _commit(room: Room, arguments: Arguments) -> Answer:
     made = room.call("commit.make", branch=room.run(arguments), message=arguments["message"])
     return Answer(made, f"Committed {made['changed']} changes as {made['commit']}")
+
+
+def _restore(room: Room, arguments: Arguments) -> Answer:
+    paths = [render_path(parse_path(path)) for path in arguments["paths"]]
+    made = room.call(
+        "history.restore", branch=room.run(arguments), source=arguments["commit"], paths=paths, message=arguments.get("message") or None
+    )
+    return Answer(made, f"Restored {', '.join(paths)} from {arguments['commit']} as {made['commit']}")
 
 
 def _history(room: Room, arguments: Arguments) -> Answer:
@@ -190,6 +210,17 @@ TOOLS = (
         gives=gives(commit=NAME, branch=NAME, changed=COUNT),
         run=_commit,
         needs=frozenset({"write"}),
+    ),
+    Tool(
+        name="restore",
+        title="Restore",
+        description="Puts files or directories back to what a commit holds, as one more commit; the rest of the work is committed before.",
+        effect=Effect.REPLACES,
+        takes=takes({"commit": NAME, "paths": {"type": "array", "items": PATH, "minItems": 1, "maxItems": 100}}, run=_RUN, message=TEXT),
+        gives=gives(commit=NAME, changed=COUNT),
+        run=_restore,
+        needs=frozenset({"read", "write", "delete"}),
+        idempotent=True,
     ),
     Tool(
         name="history",

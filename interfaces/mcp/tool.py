@@ -29,6 +29,7 @@ MAX_ANSWER = 1 << 20
 
 PATH: Schema = {"type": "string", "maxLength": 16384, "description": "Names joined by '/', from the root of the branch: src/a.py"}
 BRANCH: Schema = {"type": "string", "minLength": 1, "maxLength": 255, "description": "A branch or run; default: your own run's branch."}
+COMMIT: Schema = {"type": "string", "minLength": 1, "maxLength": 255, "description": "As it was at this commit; default: as it is now."}
 CURSOR: Schema = {"type": "string", "maxLength": 32768, "description": "What the page before gave as cursor; leave out for the first page."}
 TEXT: Schema = {"type": "string", "maxLength": 4 << 20}
 NAME: Schema = {"type": "string", "minLength": 1, "maxLength": 255}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
+from contextlib import ExitStack
 
 import anyio
 import pytest
@@ -69,6 +71,20 @@ def test_a_stream_ends_when_its_lease_does(house: HouseOfDoors, url: str) -> Non
                 assert [event async for event in stream] == []
 
     with_client(url, run.secret, act)
+
+
+def test_a_stream_ends_by_itself_when_the_door_drains(house: HouseOfDoors, run: Started) -> None:
+    with ExitStack() as stack:
+        url = stack.enter_context(served(house))
+
+        async def act(client: Client) -> None:
+            async with client.listen(resources_list_changed=True) as stream:
+                stopping = asyncio.create_task(asyncio.to_thread(stack.close))
+                with anyio.fail_after(15):
+                    assert [event async for event in stream] == []
+            await stopping
+
+        with_client(url, run.secret, act)
 
 
 def test_too_many_resources_and_what_is_none_are_refused(url: str, run: Started) -> None:

@@ -96,3 +96,26 @@ def test_a_proposal_that_a_person_must_see_names_its_gate(house: HouseOfDoors) -
     assert (listed["gate"], listed["state"]) == (gate, "pending")
     [shown] = desk.call("gates", gate=gate)["items"]
     assert shown["card"]
+
+
+def test_a_narrowed_lease_is_told_what_it_may_itself(house: HouseOfDoors) -> None:
+    run = house.start_run()
+    child = house.call(run.secret, "lease.narrow", {"lease": run.lease, "paths": ["src/**"], "actions": ["list", "read"]})
+    lease = Desk(house, child["secret"]).call("status")["lease"]
+    assert (lease["lease"], lease["paths"], lease["actions"]) == (child["lease"], ["src/**"], ["list", "read"])
+
+
+def test_what_a_file_was_is_read_listed_searched_and_restored(desk: Desk) -> None:
+    desk.call("write", path="past/file", content="before\n")
+    commit = desk.call("commit", message="before")["commit"]
+    desk.call("delete", path="past", recursive=True)
+    desk.call("commit", message="gone")
+    assert desk.refused("read", path="past/file")[0] == "not-found"
+    assert desk.call("read", path="past/file", commit=commit)["text"] == "before\n"
+    assert [item["path"] for item in desk.call("list", path="past", commit=commit)["items"]] == ["past/file"]
+    assert [item["path"] for item in desk.call("search", text="before", path="past", commit=commit)["items"]] == ["past/file"]
+    restored = desk.call("restore", commit=commit, paths=["past/file"])
+    assert desk.call("read", path="past/file")["text"] == "before\n"
+    assert restored["changed"] == 1
+    assert desk.refused("restore", commit="0" * 40, paths=["past"])[0] == "not-found"
+    assert desk.refused("read", path="past/file", commit="nonsense")[0] == "not-found"
