@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from clients import Figure, get_large, get_small, put_large, put_small
+from clients import Figure, get_large, get_small, list_folder, put_large, put_small
 from servers import Server
 
 SMALL, LARGE = 4 << 10, 1 << 30
@@ -29,4 +29,8 @@ CASES = (
     Case("GET 1 GiB", "http", ("nginx",), get_large, LARGE),
     Case("PUT 4 KiB", "http", ("nginx", "weed", "juicefs", "rclone"), put_small, SMALL, clients=16),
     Case("PUT 1 GiB", "http", ("nginx", "weed", "juicefs", "rclone"), put_large, LARGE),
+    Case("GET 4 KiB", "webdav", ("apache", "rclone", "wsgidav", "juicefs"), get_small, SMALL, clients=8),
+    Case("PUT 4 KiB", "webdav", ("apache", "rclone", "wsgidav", "juicefs"), put_small, SMALL, clients=16),
+    Case("PROPFIND 1,000 entries, 4 properties", "webdav", ("apache", "rclone", "wsgidav", "juicefs"), list_folder, SMALL),
+    Case("GET 1 GiB", "webdav", ("apache", "rclone", "wsgidav"), get_large, LARGE),
 )

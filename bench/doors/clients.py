@@ -28,6 +28,13 @@ end
 """
 
 
+_LIST_SCRIPT = """
+wrk.method, wrk.headers["Depth"], wrk.headers["Content-Type"] = "PROPFIND", "1", "application/xml"
+wrk.body = [[<?xml version="1.0"?><D:propfind xmlns:D="DAV:"><D:prop>
+<D:resourcetype/><D:getcontentlength/><D:getlastmodified/><D:getetag/></D:prop></D:propfind>]]
+"""
+
+
 class Failed(Exception):
     """A server answered with something else than success."""
 
@@ -63,6 +70,15 @@ def put_small(server: Server, content: Path, clients: int) -> Figure:
     script = content.with_suffix(".lua")
     script.write_text(_PUT_SCRIPT.format(content=content))
     return _wrk(server, server.url, clients, "-s", str(script))
+
+
+def list_folder(server: Server, content: Path, clients: int) -> Figure:
+    """Have `clients` connections ask for four properties of a thousand files in a folder (PROPFIND, depth 1)."""
+    script = content.with_suffix(".propfind.lua")
+    script.write_text(_LIST_SCRIPT)
+    _curl(server, "many/", "-o", "/dev/null", "-X", "MKCOL")
+    _curl(server, "many/[0000-0999].txt", "-o", "/dev/null", "-T", str(content))
+    return _wrk(server, f"{server.url}many/", clients, "-s", str(script))
 
 
 def get_large(server: Server, content: Path, clients: int) -> Figure:

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import os
 import shutil
@@ -78,6 +79,75 @@ def serve_http(folder: Path) -> Iterator[Server]:
 
 
 @contextmanager
+def serve_webdav(folder: Path) -> Iterator[Server]:
+    """Run the appliance and give the files of a run over WebDAV, with the lease's Basic credentials."""
+    home = folder / "home"
+    _nas(home, "init")
+    _nas(home, "serve", "--background", "--listen", f"127.0.0.1:{free_port()}")
+    try:
+        status = json.loads(_nas(home, "status", "--json"))
+        run = json.loads(_nas(home, "run", "start", "coder", "--json"))
+        given = json.loads(_nas(home, "lease", "credentials", run["lease"], "--for", "webdav", "--json"))
+        secret = base64.b64encode(f"{given['settings']['user']}:{given['settings']['password']}".encode()).decode()
+        pids = (status["pid"], *status.get("gateways", ()))
+        yield Server("nas webdav", given["url"], (f"Authorization: Basic {secret}",), tuple(pids))
+    finally:
+        _nas(home, "stop")
+
+
+@contextmanager
+def serve_apache(folder: Path) -> Iterator[Server]:
+    """Run Apache with its WebDAV module over a folder."""
+    binary, port = _find("apache2"), free_port()
+    (folder / "files").mkdir(parents=True)
+    folder.chmod(0o755)
+    modules = ("mpm_event", "authn_core", "authn_file", "auth_basic", "authz_core", "authz_user", "dav", "dav_fs", "mime", "env")
+    loads = "".join(f"LoadModule {name}_module /usr/lib/apache2/modules/mod_{name}.so\n" for name in modules)
+    subprocess.run([_find("htpasswd"), "-cbs", str(folder / "users"), USER, PASSWORD], check=True, capture_output=True)
+    (folder / "apache.conf").write_text(
+        f"""
+{loads}
+ServerRoot {folder}
+ServerName 127.0.0.1
+PidFile {folder}/pid
+Listen 127.0.0.1:{port}
+ErrorLog {folder}/error.log
+DocumentRoot {folder}/files
+DavLockDB {folder}/locks
+MaxKeepAliveRequests 0
+TypesConfig /etc/mime.types
+<Directory {folder}/files>
+  Dav on
+  AuthType Basic
+  AuthName bench
+  AuthUserFile {folder}/users
+  Require valid-user
+</Directory>
+"""
+    )
+    shutil.chown(folder, "www-data")
+    shutil.chown(folder / "files", "www-data")
+    with _running([binary, "-f", str(folder / "apache.conf"), "-DFOREGROUND"], port, APACHE_RUN_USER="www-data") as pid:
+        yield Server("apache webdav", f"http://127.0.0.1:{port}/", (BASIC,), (pid,))
+
+
+@contextmanager
+def serve_wsgidav(folder: Path) -> Iterator[Server]:
+    """Run WsgiDAV with its own server over a folder."""
+    # Beside this interpreter it may be without a server of its own; an installed one has it.
+    binary, port = shutil.which("wsgidav"), free_port()
+    if binary is None:
+        raise Missing("wsgidav (with cheroot) is not installed here")
+    (folder / "files").mkdir(parents=True)
+    users = {"*": {USER: {"password": PASSWORD}}}
+    settings = {"host": "127.0.0.1", "port": port, "provider_mapping": {"/": str(folder / "files")}, "verbose": 0, "lock_storage": True}
+    settings |= {"simple_dc": {"user_mapping": users}, "http_authenticator": {"accept_digest": False, "default_to_digest": False}}
+    (folder / "wsgidav.json").write_text(json.dumps(settings))
+    with _running([binary, "-c", str(folder / "wsgidav.json")], port) as pid:
+        yield Server("wsgidav", f"http://127.0.0.1:{port}/", (BASIC,), (pid,))
+
+
+@contextmanager
 def serve_nginx(folder: Path) -> Iterator[Server]:
     """Run nginx with two workers over a folder; PUT through its DAV module, which syncs nothing."""
     binary, port = _find("nginx"), free_port()
@@ -138,6 +208,9 @@ def serve_weed(folder: Path) -> Iterator[Server]:
 
 SERVERS: dict[str, Start] = {
     "http": serve_http,
+    "webdav": serve_webdav,
+    "apache": serve_apache,
+    "wsgidav": serve_wsgidav,
     "nginx": serve_nginx,
     "rclone": serve_rclone,
     "juicefs": serve_juicefs,
@@ -171,7 +244,8 @@ def _running(command: Sequence[str], port: int, **environment: str) -> Iterator[
 
 def _end(child: subprocess.Popen[bytes]) -> None:
     """End a server with all it started; some of the packages start theirs through a wrapper that passes no signal on."""
-    os.killpg(child.pid, signal.SIGTERM)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(child.pid, signal.SIGTERM)
     try:
         child.wait(_END_SECONDS)
     except subprocess.TimeoutExpired:

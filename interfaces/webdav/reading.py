@@ -18,7 +18,7 @@ from interfaces.faults import Fault, Kind
 from interfaces.port import Access, Attributes, Workspace
 from interfaces.web.asgi import Reply, Request
 from interfaces.web.conditions import Range, Validators, Verdict, judge, render_date, select_ranges, validators_of
-from interfaces.web.contents import SHORT, pieces, read_part
+from interfaces.web.contents import SHORT, extents, read_part
 from interfaces.web.names import display_name, encode_segment
 from interfaces.web.pool import Pool
 from interfaces.webdav.lobby import Exhibit
@@ -41,7 +41,7 @@ async def answer_file(
     handle = resources.enter_context(closing(opening() if attributes.size <= SHORT else await pool.run(opening)))
     if end - start <= SHORT:
         return Reply(status, headers, await read_part(handle, start, end, pool))
-    return Reply(status, headers, pieces=pieces(handle, start, end, pool), release=resources.pop_all().close)
+    return Reply(status, headers, pieces=extents(handle, start, end, pool, request), release=resources.pop_all().close)
 
 
 def answer_exhibit(exhibit: Exhibit, name: bytes, request: Request) -> Reply:
