@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager
 
 from interfaces.faults import Fault
 from interfaces.port import Control
-from interfaces.s3 import buckets, configuration, copying, listing, multipart, origins, reading, tagging, uploads, writing
+from interfaces.s3 import access, buckets, configuration, copying, listing, multipart, origins, reading, tagging, uploads, writing
 from interfaces.s3.call import Call, Door
 from interfaces.s3.faults import S3Fault
 from interfaces.s3.payload import check_body
@@ -71,8 +71,8 @@ OPERATIONS: Mapping[str, Operation] = {
     "PUT bucket": with_optional_document(buckets.create_bucket),
     "HEAD bucket": blocking(buckets.head_bucket),
     "DELETE bucket": blocking(buckets.delete_bucket),
-    "GET bucket": blocking(listing.list_objects),
-    "GET bucket list-type": blocking(listing.list_objects_v2),
+    "GET bucket": blocking(listing.list_by_marker),
+    "GET bucket list-type": blocking(listing.list_by_token),
     "GET bucket versions": blocking(listing.list_versions),
     "GET bucket uploads": blocking(uploads.list_uploads),
     "GET bucket location": blocking(buckets.get_location),
@@ -81,9 +81,22 @@ OPERATIONS: Mapping[str, Operation] = {
     "GET bucket tagging": blocking(buckets.get_tagging),
     "PUT bucket tagging": with_document(buckets.put_tagging),
     "DELETE bucket tagging": blocking(buckets.delete_tagging),
-    "GET bucket acl": blocking(configuration.get_bucket_acl),
-    "PUT bucket acl": with_optional_document(configuration.put_acl),
+    "GET bucket acl": blocking(access.get_bucket_acl),
+    "PUT bucket acl": with_optional_document(access.put_acl),
     "POST bucket delete": with_document(writing.delete_objects),
+    "GET bucket policyStatus": blocking(access.get_policy_status),
+    "GET bucket publicAccessBlock": blocking(access.get_public_block),
+    "PUT bucket publicAccessBlock": with_document(access.put_public_block),
+    "DELETE bucket publicAccessBlock": blocking(access.delete_public_block),
+    "GET bucket ownershipControls": blocking(access.get_ownership),
+    "PUT bucket ownershipControls": with_document(access.put_ownership),
+    "DELETE bucket ownershipControls": blocking(access.delete_ownership),
+    "PUT bucket object-lock": blocking(access.refuse_lock("PUT object-lock")),
+    **{
+        f"{method} object {name}": blocking(access.refuse_lock("object"))
+        for method in ("GET", "PUT")
+        for name in ("retention", "legal-hold")
+    },
     "GET bucket cors": blocking(origins.get_cors),
     "PUT bucket cors": with_document(origins.put_cors),
     "DELETE bucket cors": blocking(origins.delete_cors),
@@ -96,8 +109,8 @@ OPERATIONS: Mapping[str, Operation] = {
     "GET object tagging": blocking(tagging.get_tagging),
     "PUT object tagging": with_document(tagging.put_tagging),
     "DELETE object tagging": blocking(tagging.delete_tagging),
-    "GET object acl": blocking(configuration.get_object_acl),
-    "PUT object acl": with_optional_document(configuration.put_acl),
+    "GET object acl": blocking(access.get_object_acl),
+    "PUT object acl": with_optional_document(access.put_acl),
     "POST object uploads": blocking(multipart.create_upload),
     "PUT object uploadId": multipart.upload_part,
     "PUT object uploadId copy": blocking(copying.copy_part),

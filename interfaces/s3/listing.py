@@ -54,8 +54,8 @@ class Page:
         return self.found[-1].key if self.found else b""
 
 
-def list_objects(call: Call) -> Reply:
-    """Answer ``GET`` of a bucket, version 1."""
+def list_by_marker(call: Call) -> Reply:
+    """Answer ``GET`` of a bucket: version 1, where a page begins behind a key."""
     ask = read_ask(call.parameters, after="marker")
     with call.opened() as workspace:
         page = _read_page(workspace, ask)
@@ -73,8 +73,8 @@ def list_objects(call: Call) -> Reply:
     )
 
 
-def list_objects_v2(call: Call) -> Reply:
-    """Answer ``GET`` of a bucket, version 2."""
+def list_by_token(call: Call) -> Reply:
+    """Answer ``GET`` of a bucket: version 2, where a page begins behind a token."""
     ask = read_ask(call.parameters, after="start-after")
     token = call.parameters.get("continuation-token")
     start_after = ask.wanted.after
