@@ -14,6 +14,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from email.utils import formatdate, parsedate_to_datetime
+from functools import lru_cache
 from itertools import pairwise
 
 from interfaces.faults import Fault, Kind
@@ -67,6 +68,7 @@ def validators_of(attributes: Attributes) -> Validators:
     return Validators(tag_of(attributes), attributes.mtime_ns // 1_000_000_000)
 
 
+@lru_cache(1024)
 def render_date(seconds: int) -> str:
     """Return an HTTP date."""
     return formatdate(seconds, usegmt=True)

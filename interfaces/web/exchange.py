@@ -39,6 +39,7 @@ Prepare = Callable[[Request], Awaitable[App]]
 
 Answered = TypeVar("Answered")
 
+_ACCESS_LINE = "%s %s %s %d %d %.1fms %s"
 _INTERNAL = Fault(Kind.INTERNAL, "something went wrong inside the appliance", hint="the log of the appliance has the details")
 
 
@@ -125,7 +126,9 @@ class Exchange:
         if not ACCESS.isEnabledFor(logging.INFO):
             return
         path = request.raw_path.decode("ascii", "backslashreplace")
-        ACCESS.info("%s %s %s %d %d %.1fms %s", self._name, request.method, path, status, sent, seconds * 1000, request.request_id)
+        told = (self._name, request.method, path, status, sent, seconds * 1000, request.request_id)
+        # A record made here costs a third of what `info` does, which looks up the line of code that called it.
+        ACCESS.handle(logging.LogRecord(ACCESS.name, logging.INFO, __file__, 0, _ACCESS_LINE, told, None))
 
 
 class Watched:

@@ -6,7 +6,9 @@
 3. An answer may come before the whole request: what is still on its way is thrown away for `Limits.linger_seconds`, so that the client
    reads the answer instead of a reset. Then, or at once when the client waits to be told to go on, the connection ends: what it sends
    next could be the body or another request, and nobody may have to guess.
-4. Runs on the event loop only.
+4. When there are `Limits.connections`, one that rests between two requests ends for one that comes, so that nobody keeps others out by
+   doing nothing. Where none rests, a request is answered 503.
+5. Runs on the event loop only.
 """
 
 from __future__ import annotations
@@ -61,6 +63,8 @@ class LimitedProtocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start the clock of the first request."""
         super().connection_made(transport)
+        if len(self.connections) >= self.limits.connections:
+            self._make_room()
         self._deadline, self._stalled, self._lingering = Clock(), Clock(), Clock()
         self._sender = None if self.scheme == "https" else ExtentSender(transport, self.limits.idle_seconds)
         self._deadline.start(self.limits.header_seconds, self._end, _TOO_SLOW)
@@ -150,6 +154,13 @@ class LimitedProtocol(HttpToolsProtocol):
             raise RuntimeError("the answer announced fewer bytes")
         await sender.send(extent)
         cycle.expected_content_length -= extent.count
+
+    def _make_room(self) -> None:
+        for other in self.connections:
+            if isinstance(other, LimitedProtocol) and other.timeout_keep_alive_task is not None:
+                other.timeout_keep_alive_handler()
+                self.connections.discard(other)
+                return
 
     def _end(self, answer: bytes) -> None:
         self._deadline.stop()

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import select
 import socket
 import ssl
 import subprocess
 import threading
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from interfaces.faults import Fault, Kind
 from interfaces.web.asgi import App, Disconnected, Receive, Reply, Request, Scope, Send
 from interfaces.web.exchange import Exchange
 from interfaces.web.problems import reply_problem
 from interfaces.web.serve import Tls, run
-from tests.interfaces.web.plain import LIMITS, Plain, plain, some_threads
+from tests.interfaces.web.plain import LIMITS, Place, Plain, plain, some_threads
 from tests.serving import serving
 
 GET = b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
@@ -187,6 +191,55 @@ def test_servers_side_by_side_share_one_socket() -> None:
             stopping.set()
             thread.join(20)
             assert door.drained == 1
+
+
+def test_a_connection_that_rests_makes_room_for_another() -> None:
+    with some_threads() as pool, serving(Plain(pool, hello), limits=replace(LIMITS, connections=3)) as url, contextlib.ExitStack() as stack:
+        address = ("127.0.0.1", int(url.rpartition(":")[2]))
+        resting = [stack.enter_context(socket.create_connection(address, timeout=20)) for _ in range(3)]
+        for connection in resting:
+            connection.sendall(GET.replace(b"Connection: close", b"X: y"))
+            while not connection.recv(65536).endswith(b"127.0.0.1"):
+                continue
+        assert ask(address[1], b"/").startswith(b"HTTP/1.1 200")
+        ended, _, _ = select.select(resting, [], [], 20)
+        assert [connection.recv(1) for connection in ended] == [b""] * len(ended)
+
+
+def test_a_connection_too_many_is_told_so() -> None:
+    with some_threads() as pool, serving(Plain(pool, hello), limits=replace(LIMITS, connections=3)) as url, contextlib.ExitStack() as stack:
+        port = int(url.rpartition(":")[2])
+        for _ in range(2):
+            stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=20))
+        assert ask(port, b"/").startswith(b"HTTP/1.1 503")
+        stack.close()
+        while not ask(port, b"/").startswith(b"HTTP/1.1 200"):
+            time.sleep(0.01)
+
+
+@pytest.fixture(scope="module")
+def greeting() -> Iterator[Place]:
+    with some_threads() as pool, plain(hello, pool) as place:
+        yield place
+
+
+PARTS = (
+    *(b"GET ", b"PUT ", b"/", b"*", b"http://h", b" HTTP/1.1", b"\r\n", b"\n", b"Host: localhost", b"Content-Length: ", b"-1", b"0"),
+    *(b"Transfer-Encoding: chunked", b"5;a=b", b"abcde", b"Expect: 100-continue", b"Connection: upgrade", b"Upgrade: websocket", b":"),
+    *(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", b"\x16\x03\x01\x02\x00\x01", b"?a=%zz", b"#f", b"\0"),
+)
+crooked_heads = st.lists(st.sampled_from(PARTS) | st.binary(max_size=12), max_size=14).map(b"".join)
+
+
+@settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(head=crooked_heads)
+def test_any_bytes_are_answered_in_kind_or_not_at_all(greeting: Place, head: bytes) -> None:
+    with greeting.connect() as connection, contextlib.suppress(ConnectionResetError, BrokenPipeError):
+        connection.sendall(head + b"\r\n\r\n")
+        connection.shutdown(socket.SHUT_WR)
+        answer = b"".join(iter(lambda: connection.recv(65536), b""))
+        assert not answer or answer.startswith((b"HTTP/1.1 1", b"HTTP/1.1 2", b"HTTP/1.1 4"))
+    assert greeting.say(GET).startswith(b"HTTP/1.1 200")
 
 
 def test_a_foreign_application_answers_through_the_exchange(caplog: pytest.LogCaptureFixture) -> None:
