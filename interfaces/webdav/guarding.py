@@ -18,7 +18,7 @@ from interfaces.port import Attributes
 from interfaces.web.conditions import require, tag_of, validators_of
 from interfaces.web.names import Names
 from interfaces.webdav.faults import Objection
-from interfaces.webdav.headers import strip_prefix
+from interfaces.webdav.headers import raw_path, strip_prefix
 from interfaces.webdav.locks import Effect, Lock, Locks, covering, obstructing
 from interfaces.webdav.markup import plain
 from interfaces.webdav.places import locate
@@ -75,7 +75,7 @@ class Guard:
     def _look_up(self, address: str) -> tuple[Names | None, Attributes | None]:
         """Return place and attributes of a tag; a tag that is no place of this branch has no state."""
         try:
-            names = strip_prefix(urlsplit(address).path.encode("utf-8", "surrogateescape"), self._visit.address.base.encode())
+            names = strip_prefix(raw_path(urlsplit(address).path), self._visit.address.base.encode())
         except (ValueError, Fault):
             return None, None
         if names is None:

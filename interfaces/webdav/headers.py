@@ -81,16 +81,23 @@ def read_destination(headers: Mapping[str, str], prefix: bytes) -> Names:
     try:
         parts = urlsplit(text)
         own = not parts.netloc or _same_host(parts.scheme, parts.netloc, headers.get("host", ""))
+        path = raw_path(parts.path)
     except ValueError as error:
         raise _bad_destination(text) from error
     if not text or parts.query or parts.fragment or not parts.path.startswith("/") or bool(parts.netloc) != bool(parts.scheme):
         raise _bad_destination(text)
-    names = strip_prefix(parts.path.encode("utf-8", "surrogateescape"), prefix)
+    names = strip_prefix(path, prefix)
     if not own or names is None:
         raise Refusal(
             502, Kind.UNSUPPORTED, f"{text} is not on this server", hint="copy through the client, or name a place below the same address"
         )
     return names
+
+
+def raw_path(path: str) -> bytes:
+    """Return the bytes of a path in a header, as the client wrote them. Raises `ValueError` for what no header can hold."""
+    # Headers are bytes, read as Latin-1; some clients write UTF-8 where the standard wants it percent-encoded.
+    return path.encode("latin-1")
 
 
 def strip_prefix(raw: bytes, prefix: bytes) -> Names | None:

@@ -102,6 +102,23 @@ def test_curl_reads_ranges_resumes_and_keeps_to_conditions(site: Site) -> None:
 
 
 @needs("curl")
+def test_a_person_finds_a_folder_for_each_run_that_worked_for_them(shared: Nas, site: Site) -> None:
+    (site.mount / "made.txt").write_text("by the run\n")
+    assert site.curl("README.md", "-o", "read") == "200"
+    run = site.url.rstrip("/").rpartition("/")[2]
+    shared.run("propose", run, "-m", "look at this")
+    root = f"{site.url.partition('/dav/')[0]}/dav/humans/owner/Agent%20Activity/"
+
+    def look(path: str) -> str:
+        return site.run("curl", "-s", "--fail", "-u", f"owner:{shared.token()}", root + path)
+
+    folder = next(part for part in look("").split('"') if part.endswith(f"{run}/")).removeprefix("./")
+    assert "made.txt" in look(f"{folder}Changed.txt")
+    assert "look at this" in look(f"{folder}Asked.txt")
+    wait_until(lambda: "README.md" in look(f"{folder}Read.txt"))
+
+
+@needs("curl")
 def test_an_upload_of_unknown_length_streams(site: Site) -> None:
     content = os.urandom(5 << 20)
     (site.folder / "content").write_bytes(content)

@@ -113,6 +113,11 @@ def test_a_destination_that_is_no_address_is_refused(text: str) -> None:
     assert caught.value.kind is Kind.INVALID
 
 
+def test_a_destination_that_was_not_encoded_is_read_as_its_bytes() -> None:
+    raw = "/dav/main/é".encode().decode("latin-1")
+    assert read_destination({"destination": raw, "host": "nas"}, b"/dav") == (b"main", "é".encode())
+
+
 def test_a_port_that_goes_without_saying_may_be_said() -> None:
     assert read_destination({"destination": "http://nas:80/dav/main", "host": "nas"}, b"/dav") == (b"main",)
 
