@@ -12,7 +12,7 @@ import re
 
 from interfaces.faults import Fault, Kind
 from interfaces.s3.call import Call
-from interfaces.s3.documents import MAX_BUCKET_TAGS, parse_location, parse_tagging, parse_versioning
+from interfaces.s3.documents import MAX_BUCKET_TAGS, OWNERSHIP, check_ownership, parse_location, parse_tagging, parse_versioning
 from interfaces.s3.faults import S3Fault
 from interfaces.s3.listing import read_limit, render_owner
 from interfaces.s3.markup import document, escape, group, tag
@@ -50,6 +50,7 @@ def create_bucket(call: Call, body: bytes) -> Reply:
         raise S3Fault("InvalidArgument", "The specified location-constraint is not valid")
     if call.headers.get("x-amz-bucket-object-lock-enabled", "").lower() == "true":
         raise S3Fault("NotImplemented", "Object lock is not implemented: what is merged into main cannot be changed by a lease.")
+    check_ownership(call.headers.get("x-amz-object-ownership", OWNERSHIP))
     try:
         call.ask("bucket.create", bucket=call.bucket)
     except Fault as fault:

@@ -21,6 +21,15 @@ MAX_PARTS = 10_000
 MAX_OBJECT_TAGS = 10
 MAX_BUCKET_TAGS = 50
 
+PUBLIC_BLOCKS = ("BlockPublicAcls", "IgnorePublicAcls", "BlockPublicPolicy", "RestrictPublicBuckets")
+"""The parts of a public access block."""
+
+PUBLIC_ACLS = frozenset({"public-read", "public-read-write", "authenticated-read"})
+"""The canned ACLs that would open an object or a bucket to others."""
+
+OWNERSHIP = "BucketOwnerEnforced"
+"""Whose objects are: always the owner's of their bucket."""
+
 Tags = tuple[tuple[str, str], ...]
 """Pairs of key and value, keys unique, in the order sent."""
 
@@ -121,6 +130,27 @@ def parse_versioning(body: bytes) -> str:
     if status not in {"Enabled", "Suspended"}:
         raise S3Fault("IllegalVersioningConfigurationException")
     return status
+
+
+def parse_public_block(body: bytes) -> dict[str, bool]:
+    """Return what a ``PublicAccessBlockConfiguration`` blocks; what it does not name is not blocked."""
+    root = parse(body, "PublicAccessBlockConfiguration")
+    return {name: _is_true(text_of(root, name)) for name in PUBLIC_BLOCKS}
+
+
+def parse_ownership(body: bytes) -> str:
+    """Return the ownership that an ``OwnershipControls`` document asks for. Raises as `check_ownership`."""
+    rules = parse(body, "OwnershipControls").findall("Rule")
+    if len(rules) != 1:
+        raise S3Fault("MalformedXML")
+    return check_ownership(require_text(rules[0], "ObjectOwnership"))
+
+
+def check_ownership(ownership: str) -> str:
+    """Return the one ownership there is. Raises ``NotImplemented`` for another."""
+    if ownership != OWNERSHIP:
+        raise S3Fault("NotImplemented", f"Objects belong to the owner of their bucket ({OWNERSHIP}); {ownership} is not implemented.")
+    return ownership
 
 
 def parse_location(body: bytes) -> str:

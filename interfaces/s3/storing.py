@@ -17,7 +17,7 @@ from interfaces.faults import Fault, Kind
 from interfaces.port import ROOT, Access, Attach, Attributes, Condition, Workspace
 from interfaces.s3.call import Call, Door
 from interfaces.s3.conditions import Guard, State, demand_same, guard_write, judge_removal
-from interfaces.s3.documents import Tags
+from interfaces.s3.documents import OWNERSHIP, PUBLIC_BLOCKS, Tags
 from interfaces.s3.faults import S3Fault
 from interfaces.s3.records import RECORD, TAGS, Record, encode_tags, etag_of, record_of, tags_of
 from interfaces.s3.shelf import NULL, Shelf, Shelves, Version, version_of
@@ -32,11 +32,16 @@ NO_GUARD = Guard()
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a bucket was told: whether it keeps versions (empty: never asked), its tags, and the region its maker named."""
+    """What a bucket was told: whether it keeps versions (empty: never asked), its tags, and the region its maker named.
+
+    `public_block` is None and `ownership` empty where they were removed; before, a bucket blocks everything and its owner owns all.
+    """
 
     versioning: str = ""
     tags: Tags = ()
     location: str = ""
+    public_block: Mapping[str, bool] | None = None
+    ownership: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +77,13 @@ def settings_of(door: Door, branch: str) -> Settings:
     """Return the settings of a bucket."""
     body = door.notes.find(f"bucket/{branch}")[1]
     tags = tuple((name, value) for name, value in body.get("tags", ()))
-    return Settings(body.get("versioning", ""), tags, body.get("location", ""))
+    return Settings(
+        body.get("versioning", ""),
+        tags,
+        body.get("location", ""),
+        body.get("public_block", dict.fromkeys(PUBLIC_BLOCKS, True)),
+        body.get("ownership", OWNERSHIP),
+    )
 
 
 def store_object(call: Call, workspace: Workspace, draft: Draft, publish: Publish) -> Stored:

@@ -14,7 +14,7 @@ from interfaces.faults import Fault
 from interfaces.port import Workspace
 from interfaces.s3.call import Call
 from interfaces.s3.conditions import Guard, is_guarded
-from interfaces.s3.documents import Deletion, Doomed, Tags, parse_deletion, parse_tag_header
+from interfaces.s3.documents import PUBLIC_ACLS, Deletion, Doomed, Tags, parse_deletion, parse_tag_header
 from interfaces.s3.faults import S3Fault
 from interfaces.s3.keys import MAX_KEY, check_key
 from interfaces.s3.markup import document, group, tag
@@ -110,8 +110,18 @@ def seal_single(key: CustomerKey, size: int, entropy: Callable[[int], bytes]) ->
     return replace(make_seal(key, entropy), spans=(draw_span(size, entropy),))
 
 
+def _demand_private(call: Call, workspace: Workspace) -> None:
+    """Raise ``AccessDenied`` for an ACL that a bucket was told to block; otherwise an ACL is accepted and opens nothing."""
+    if call.headers.get("x-amz-acl", "") not in PUBLIC_ACLS:
+        return
+    told = call.door.notes.find(f"bucket/{workspace.branch}")[1].get("public_block")
+    if told and told["BlockPublicAcls"]:
+        raise S3Fault("AccessDenied", "The bucket blocks public ACLs.")
+
+
 def _put(call: Call, plan: BodyPlan, content: CheckedContent, record: Record, tags: Tags, key: CustomerKey | None) -> Stored:
     with call.opened() as workspace:
+        _demand_private(call, workspace)
         if call.key.endswith(b"/") and plan.length == 0 and not is_guarded(call.headers):
             content.read(1)
             settings = settings_of(call.door, workspace.branch)

@@ -18,7 +18,7 @@ from nasd.acts import recorded
 from nasd.desk import Desk
 from nasd.durations import render_time
 from nasd.notes import DoorNotes
-from nasd.operations.operation import MAYBE_TEXT, NAME, TEXT, TEXTS, TIME, Arguments, Operation, gives, gives_list, takes
+from nasd.operations.operation import FLAG, MAYBE_TEXT, NAME, TEXT, TEXTS, TIME, Arguments, Operation, gives, gives_list, takes
 from nasd.runs import MAIN, Request, Run
 from store.errors import NotFound
 from store.model import ROOT
@@ -27,6 +27,7 @@ from trust.model import Action, Identity, PrincipalKind
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]|\.(?!\.)){1,61}[a-z0-9]")
 _ROLE = "bucket"
 _TRIES = 16
+_SETTINGS = ("versioning", "tags", "location", "public_block", "ownership")
 
 
 def _list(desk: Desk, identity: Identity, _arguments: Arguments) -> Document:
@@ -85,7 +86,7 @@ def _set(desk: Desk, identity: Identity, arguments: Arguments) -> Document:
     name = arguments["bucket"]
     run = _bucket_run(desk, identity, name)
     desk.own_run(identity, run.run, Action.WRITE)
-    settings = {key: arguments[key] for key in ("versioning", "tags", "location") if key in arguments}
+    settings = {key: arguments[key] for key in _SETTINGS if key in arguments}
     body = {"bucket": name, "run": run.run, **settings, **({"cors": arguments["cors"]} if "cors" in arguments else {})}
     with recorded(desk.appliance.trust, desk.appliance.clock, "bucket.set", identity, body):
         notes = DoorNotes(desk.appliance.trust, "s3")
@@ -166,6 +167,12 @@ def _view(name: str, branch: str, kind: str, created: int) -> Document:
 
 _BUCKET = {"bucket": NAME, "branch": NAME, "kind": {"enum": ["main", "run", "bucket", "snapshot"]}, "created": TIME, "run": MAYBE_TEXT}
 _TAGS = {"type": "array", "maxItems": 50, "items": {"type": "array", "items": TEXT, "minItems": 2, "maxItems": 2}}
+_BLOCK = {
+    "type": ["object", "null"],
+    "properties": {name: FLAG for name in ("BlockPublicAcls", "IgnorePublicAcls", "BlockPublicPolicy", "RestrictPublicBuckets")},
+    "required": ["BlockPublicAcls", "IgnorePublicAcls", "BlockPublicPolicy", "RestrictPublicBuckets"],
+    "additionalProperties": False,
+}
 _CORS = {
     "type": "array",
     "maxItems": 100,
@@ -199,9 +206,17 @@ OPERATIONS = (
         "bucket.set",
         "POST",
         "/v1/buckets/{bucket}/settings",
-        "Change whether a bucket keeps versions, its tags, the region it tells, and which pages of other origins may use it",
+        "Change what a bucket tells S3 clients: versioning, tags, region, which pages of other origins may use it, access",
         _set,
-        takes({"bucket": NAME}, versioning={"enum": ["Enabled", "Suspended"]}, tags=_TAGS, location=NAME, cors=_CORS),
+        takes(
+            {"bucket": NAME},
+            versioning={"enum": ["Enabled", "Suspended"]},
+            tags=_TAGS,
+            location=NAME,
+            cors=_CORS,
+            public_block=_BLOCK,
+            ownership={"enum": ["BucketOwnerEnforced", ""]},
+        ),
         gives(**_BUCKET),
         effect=True,
     ),

@@ -32,6 +32,7 @@ from tests.house_of_doors import HouseOfDoors, open_house
 from tests.serving import serving
 
 FILES = ("s3tests/functional/test_s3.py", "s3tests/functional/test_headers.py")
+EXTRAS = ("pytest-timeout", "awscrt")  # a bound for each test, and the checksums that boto3 needs it for
 LEFT_OUT = "not lifecycle_expiration and not lifecycle_transition and not cloud_transition and not cloud_restore and not bucket_logging"
 PEOPLE = ("s3 main", "s3 alt", "s3 tenant", "iam", "iam root", "iam alt root")
 POLICY = """
@@ -134,7 +135,7 @@ def _environment(checkout: Path) -> Path:
     python = checkout / ".venv" / "bin" / "python"
     if not python.exists():
         subprocess.run([sys.executable, "-m", "venv", checkout / ".venv"], check=True)
-        subprocess.run([python, "-m", "pip", "install", "-q", "-r", checkout / "requirements.txt", "pytest-timeout"], check=True)
+        subprocess.run([python, "-m", "pip", "install", "-q", "-r", checkout / "requirements.txt", *EXTRAS], check=True)
     return python
 
 

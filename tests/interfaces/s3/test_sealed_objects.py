@@ -45,7 +45,7 @@ def test_the_key_opens_the_whole_and_every_range(client: Any, bucket: str) -> No
 @pytest.mark.parametrize("key", [{}, OTHER])
 def test_without_the_key_nothing_is_told(client: Any, bucket: str, key: dict[str, str]) -> None:
     for call in (client.get_object, client.head_object):
-        with pytest.raises(ClientError, match="InvalidRequest|Bad Request"):
+        with pytest.raises(ClientError, match=r"InvalidRequest|Bad Request"):
             call(Bucket=bucket, Key="sealed", **key)
     with pytest.raises(ClientError, match="encryption parameters are not applicable"):
         client.put_object(Bucket=bucket, Key="plain", Body=b"plain")
