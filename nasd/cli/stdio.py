@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 import anyio
 import httpx2
 
-from interfaces.mcp.bridge import Bridge
+from nasd.cli.bridge import Bridge
 
 _CONNECT_SECONDS = 10.0
 

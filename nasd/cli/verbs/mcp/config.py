@@ -8,8 +8,8 @@ from pathlib import Path
 
 import click
 
-from interfaces.mcp.clients import CLIENTS, Endpoint, render_client
 from nasd.cli.doors import door_url
+from nasd.cli.mcp_clients import CLIENTS, Endpoint, render_client
 from nasd.cli.session import Session, verb
 
 

@@ -9,7 +9,7 @@ import tomllib
 
 import pytest
 
-from interfaces.mcp.clients import CLIENTS, Endpoint, render_client
+from nasd.cli.mcp_clients import CLIENTS, Endpoint, render_client
 
 HTTP = Endpoint("http://127.0.0.1:8420/mcp", "/usr/bin/nas")
 FILE = Endpoint("http://127.0.0.1:8420/mcp", "/usr/bin/nas", "/run/lease")

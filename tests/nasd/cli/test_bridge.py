@@ -13,9 +13,10 @@ import httpx2
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mcp.shared.inbound import decode_header_value
 
-from interfaces.mcp.bridge import Bridge, headers_of
-from tests.house_of_doors import HouseOfDoors, Started
+from nasd.cli.bridge import Bridge, encode_value, headers_of
+from tests.house_of_doors import HouseOfDoors, Started, open_house
 from tests.interfaces.mcp.rooms import served
 
 INITIALIZE = {
@@ -29,6 +30,17 @@ META = {
     "io.modelcontextprotocol/clientCapabilities": {},
     "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
 }
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HouseOfDoors]:
+    with open_house(tmp_path_factory.mktemp("house")) as opened:
+        yield opened
+
+
+@pytest.fixture
+def run(house: HouseOfDoors) -> Started:
+    return house.start_run()
 
 
 @pytest.fixture(scope="module")
@@ -124,3 +136,8 @@ def test_any_message_has_headers_that_can_be_sent(message: object) -> None:
     if isinstance(message, dict):
         for name, value in headers_of(message, "2025-11-25").items():
             httpx2.Headers({name: value})
+
+
+@given(st.text(max_size=20))
+def test_a_header_says_what_the_message_says(text: str) -> None:
+    assert decode_header_value(encode_value(text)) == text

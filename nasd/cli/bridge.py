@@ -5,23 +5,29 @@
 3. Whatever fails is an answer to the request it failed for: a client that waits is never left waiting.
 4. Requests run side by side; a cancelled one is let go, which is all that cancelling means to a door without sessions.
 5. The end of input lets what is under way finish, for a short while.
+6. The SDK is not imported: a client starts this each time it starts, and loading the SDK takes ten times as long as all the rest.
 """
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import anyio
 import httpx2
-from mcp.shared.inbound import MCP_METHOD_HEADER, MCP_NAME_HEADER, MCP_PROTOCOL_VERSION_HEADER, encode_header_value
-from mcp_types import CONNECTION_CLOSED, INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR, PROTOCOL_VERSION_META_KEY
 
 from interfaces.port import Document
 
 MOST_AT_ONCE = 32
 GRACE_SECONDS = 10.0
+
+_PARSE_ERROR = -32700
+_INVALID_REQUEST = -32600
+_INTERNAL_ERROR = -32603
+_CONNECTION_CLOSED = -32000
+_VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
 
 _ACCEPT = "application/json, text/event-stream"
 _NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
@@ -64,10 +70,10 @@ class Bridge:
         try:
             message = json.loads(line)
         except ValueError as error:
-            await self._fail(None, PARSE_ERROR, f"the line is not JSON: {error}")
+            await self._fail(None, _PARSE_ERROR, f"the line is not JSON: {error}")
             return None
         if not isinstance(message, dict):
-            await self._fail(None, INVALID_REQUEST, "a line is one JSON-RPC message")
+            await self._fail(None, _INVALID_REQUEST, "a line is one JSON-RPC message")
             return None
         return message
 
@@ -80,10 +86,10 @@ class Bridge:
                     answered = await self._post(message)
                 except httpx2.HTTPError as error:
                     answered = await self._fail_request(
-                        message, CONNECTION_CLOSED, f"{self._url} does not answer: {error or type(error).__name__}"
+                        message, _CONNECTION_CLOSED, f"{self._url} does not answer: {error or type(error).__name__}"
                     )
                 if not answered:
-                    await self._fail_request(message, CONNECTION_CLOSED, "the answer broke off; ask again")
+                    await self._fail_request(message, _CONNECTION_CLOSED, "the answer broke off; ask again")
             if self._under_way.get(key) is scope:
                 del self._under_way[key]
 
@@ -99,7 +105,7 @@ class Bridge:
             answer = _read_answer(body) if kind == "application/json" else None
             if answer is None:
                 return await self._fail_request(
-                    message, INTERNAL_ERROR, f"the server answered with status {response.status_code} and no message"
+                    message, _INTERNAL_ERROR, f"the server answered with status {response.status_code} and no message"
                 )
             return await self._give(message, answer)
 
@@ -139,13 +145,20 @@ def headers_of(message: Document, version: str) -> dict[str, str]:
     parameters = message.get("params")
     parameters = parameters if isinstance(parameters, dict) else {}
     meta = parameters.get("_meta")
-    own = meta.get(PROTOCOL_VERSION_META_KEY) if isinstance(meta, dict) else None
+    own = meta.get(_VERSION_KEY) if isinstance(meta, dict) else None
     headers = {"accept": _ACCEPT}
     if not isinstance(own, str):
-        return headers | ({MCP_PROTOCOL_VERSION_HEADER: version} if version and message.get("method") != "initialize" else {})
-    headers |= {MCP_PROTOCOL_VERSION_HEADER: encode_header_value(own), MCP_METHOD_HEADER: encode_header_value(str(message.get("method")))}
+        return headers | ({"mcp-protocol-version": version} if version and message.get("method") != "initialize" else {})
+    headers |= {"mcp-protocol-version": encode_value(own), "mcp-method": encode_value(str(message.get("method")))}
     name = parameters.get(_NAMED.get(str(message.get("method")), ""))
-    return headers | ({MCP_NAME_HEADER: encode_header_value(name)} if isinstance(name, str) else {})
+    return headers | ({"mcp-name": encode_value(name)} if isinstance(name, str) else {})
+
+
+def encode_value(text: str) -> str:
+    """Return a text as the value of a header: itself where that is plain, else in the form the protocol has for the rest."""
+    if text.isascii() and text.isprintable() and text == text.strip() and not text.startswith("=?"):
+        return text
+    return f"=?base64?{base64.b64encode(text.encode('utf-8', 'replace')).decode()}?="
 
 
 def _read_answer(content: bytes) -> Document | None:
