@@ -11,6 +11,7 @@ import subprocess
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from servers import Server
 
@@ -19,11 +20,11 @@ _PUT_SCRIPT = """
 local file = io.open("{content}", "rb")
 wrk.method, wrk.body = "PUT", file:read("*a")
 file:close()
-local number, thread = 0, 0
-function setup(t) t:set("thread", thread); thread = thread + 1 end
+local paths = {{{paths}}}
+local number = 0
 function request()
   number = number + 1
-  return wrk.format(nil, wrk.path .. "put-" .. thread .. "-" .. number % 1000)
+  return wrk.format(nil, paths[number % #paths + 1])
 end
 """
 
@@ -62,13 +63,15 @@ class Figure:
 def get_small(server: Server, content: Path, clients: int) -> Figure:
     """Have `clients` connections read one small file over and over."""
     put_once(server, content, "small")
-    return _wrk(server, f"{server.url}small", clients)
+    return _wrk(server, server.address("GET", "small"), clients)
 
 
 def put_small(server: Server, content: Path, clients: int) -> Figure:
     """Have `clients` connections put small files under a thousand names, new ones first, then replaced ones."""
     script = content.with_suffix(".lua")
-    script.write_text(_PUT_SCRIPT.format(content=content))
+    addresses = [urlsplit(server.address("PUT", f"put-{number}")) for number in range(1000)]
+    paths = ", ".join(f'"{each.path}{"?" if each.query else ""}{each.query}"' for each in addresses)
+    script.write_text(_PUT_SCRIPT.format(content=content, paths=paths))
     return _wrk(server, server.url, clients, "-s", str(script))
 
 
@@ -122,7 +125,8 @@ def _wrk(server: Server, url: str, clients: int, *arguments: str) -> Figure:
 
 def _curl(server: Server, name: str, *arguments: str) -> None:
     headers = [part for header in server.headers for part in ("-H", header)]
-    command = ["curl", "-sS", "--fail", "-H", "Expect:", *headers, *arguments, server.url + name]
+    address = server.address("PUT" if "-T" in arguments else "GET", name)
+    command = ["curl", "-sS", "--fail", "-H", "Expect:", *headers, *arguments, address]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     if done.returncode:
         raise Failed(done.stderr)

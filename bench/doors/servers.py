@@ -20,7 +20,9 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 NAS = Path(sys.executable).with_name("nas")
@@ -45,6 +47,11 @@ class Server:
     headers: tuple[str, ...]
     pids: tuple[int, ...]
 
+    def address(self, method: str, name: str) -> str:
+        """Return the address that `method` is sent to for a file."""
+        del method
+        return self.url + name
+
     def cpu(self) -> float:
         """Return the CPU seconds its processes have used."""
         return sum(_cpu_of(pid) for pid in _tree_of(self.pids))
@@ -63,47 +70,45 @@ Start = Callable[[Path], AbstractContextManager[Server]]
 
 
 @contextmanager
+def running_nas(folder: Path) -> Iterator[tuple[Any, Any, Callable[..., str]]]:
+    """Run the appliance and give its status, a run, and what calls ``nas`` with arguments and returns what it prints."""
+    call = partial(_nas, folder / "home")
+    call("init")
+    call("serve", "--background", "--listen", f"127.0.0.1:{free_port()}")
+    try:
+        yield json.loads(call("status", "--json")), json.loads(call("run", "start", "coder", "--json")), call
+    finally:
+        call("stop")
+
+
+@contextmanager
 def serve_http(folder: Path) -> Iterator[Server]:
     """Run the appliance and give the files of a run over the HTTP API."""
-    home = folder / "home"
-    _nas(home, "init")
-    _nas(home, "serve", "--background", "--listen", f"127.0.0.1:{free_port()}")
-    try:
-        status = json.loads(_nas(home, "status", "--json"))
-        run = json.loads(_nas(home, "run", "start", "coder", "--json"))
+    with running_nas(folder) as (status, run, _):
         url = f"{status['doors']['http'].rstrip('/')}/v1/branches/{quote(run['branch'], safe='')}/files/"
         pids = (status["pid"], *status.get("gateways", ()))
         yield Server("nas http", url, (f"Authorization: Bearer {run['secret']}",), tuple(pids))
-    finally:
-        _nas(home, "stop")
 
 
 @contextmanager
 def serve_webdav(folder: Path) -> Iterator[Server]:
     """Run the appliance and give the files of a run over WebDAV, with the lease's Basic credentials."""
-    home = folder / "home"
-    _nas(home, "init")
-    _nas(home, "serve", "--background", "--listen", f"127.0.0.1:{free_port()}")
-    try:
-        status = json.loads(_nas(home, "status", "--json"))
-        run = json.loads(_nas(home, "run", "start", "coder", "--json"))
-        given = json.loads(_nas(home, "lease", "credentials", run["lease"], "--for", "webdav", "--json"))
+    with running_nas(folder) as (status, run, call):
+        given = json.loads(call("lease", "credentials", run["lease"], "--for", "webdav", "--json"))
         secret = base64.b64encode(f"{given['settings']['user']}:{given['settings']['password']}".encode()).decode()
         pids = (status["pid"], *status.get("gateways", ()))
         yield Server("nas webdav", given["url"], (f"Authorization: Basic {secret}",), tuple(pids))
-    finally:
-        _nas(home, "stop")
 
 
 @contextmanager
 def serve_apache(folder: Path) -> Iterator[Server]:
     """Run Apache with its WebDAV module over a folder."""
-    binary, port = _find("apache2"), free_port()
+    binary, port = find_program("apache2"), free_port()
     (folder / "files").mkdir(parents=True)
     folder.chmod(0o755)
     modules = ("mpm_event", "authn_core", "authn_file", "auth_basic", "authz_core", "authz_user", "dav", "dav_fs", "mime", "env")
     loads = "".join(f"LoadModule {name}_module /usr/lib/apache2/modules/mod_{name}.so\n" for name in modules)
-    subprocess.run([_find("htpasswd"), "-cbs", str(folder / "users"), USER, PASSWORD], check=True, capture_output=True)
+    subprocess.run([find_program("htpasswd"), "-cbs", str(folder / "users"), USER, PASSWORD], check=True, capture_output=True)
     (folder / "apache.conf").write_text(
         f"""
 {loads}
@@ -127,7 +132,7 @@ TypesConfig /etc/mime.types
     )
     shutil.chown(folder, "www-data")
     shutil.chown(folder / "files", "www-data")
-    with _running([binary, "-f", str(folder / "apache.conf"), "-DFOREGROUND"], port, APACHE_RUN_USER="www-data") as pid:
+    with running([binary, "-f", str(folder / "apache.conf"), "-DFOREGROUND"], port, APACHE_RUN_USER="www-data") as pid:
         yield Server("apache webdav", f"http://127.0.0.1:{port}/", (BASIC,), (pid,))
 
 
@@ -143,14 +148,14 @@ def serve_wsgidav(folder: Path) -> Iterator[Server]:
     settings = {"host": "127.0.0.1", "port": port, "provider_mapping": {"/": str(folder / "files")}, "verbose": 0, "lock_storage": True}
     settings |= {"simple_dc": {"user_mapping": users}, "http_authenticator": {"accept_digest": False, "default_to_digest": False}}
     (folder / "wsgidav.json").write_text(json.dumps(settings))
-    with _running([binary, "-c", str(folder / "wsgidav.json")], port) as pid:
+    with running([binary, "-c", str(folder / "wsgidav.json")], port) as pid:
         yield Server("wsgidav", f"http://127.0.0.1:{port}/", (BASIC,), (pid,))
 
 
 @contextmanager
 def serve_nginx(folder: Path) -> Iterator[Server]:
     """Run nginx with two workers over a folder; PUT through its DAV module, which syncs nothing."""
-    binary, port = _find("nginx"), free_port()
+    binary, port = find_program("nginx"), free_port()
     (folder / "files").mkdir(parents=True)
     (folder / "nginx.conf").write_text(
         f"""
@@ -168,41 +173,41 @@ http {{
 }}
 """
     )
-    with _running([binary, "-c", str(folder / "nginx.conf"), "-p", str(folder)], port) as pid:
+    with running([binary, "-c", str(folder / "nginx.conf"), "-p", str(folder)], port) as pid:
         yield Server("nginx", f"http://127.0.0.1:{port}/", (BASIC,), (pid,))
 
 
 @contextmanager
 def serve_rclone(folder: Path) -> Iterator[Server]:
     """Run ``rclone serve webdav`` over a folder."""
-    binary, port = _find("rclone"), free_port()
+    binary, port = find_program("rclone"), free_port()
     (folder / "files").mkdir(parents=True)
     command = [binary, "--config", "/dev/null", "serve", "webdav", str(folder / "files"), "--addr", f"127.0.0.1:{port}"]
-    with _running([*command, "--user", USER, "--pass", PASSWORD], port) as pid:
+    with running([*command, "--user", USER, "--pass", PASSWORD], port) as pid:
         yield Server("rclone webdav", f"http://127.0.0.1:{port}/", (BASIC,), (pid,))
 
 
 @contextmanager
 def serve_juicefs(folder: Path) -> Iterator[Server]:
     """Run ``juicefs webdav`` over files below a folder, with its metadata in SQLite."""
-    binary, port = _find("juicefs"), free_port()
+    binary, port = find_program("juicefs"), free_port()
     folder.mkdir(parents=True)
     meta = f"sqlite3://{folder}/meta.db"
     volume = ["format", "--storage", "file", "--bucket", f"{folder}/data/", "--trash-days", "0", meta, "bench"]
     subprocess.run([binary, "--no-agent", *volume], check=True, capture_output=True)
     command = [binary, "--no-agent", "webdav", "--no-usage-report", "--cache-dir", str(folder / "cache"), meta, f"127.0.0.1:{port}"]
-    with _running(command, port, WEBDAV_USER=USER, WEBDAV_PASSWORD=PASSWORD) as pid:
+    with running(command, port, WEBDAV_USER=USER, WEBDAV_PASSWORD=PASSWORD) as pid:
         yield Server("juicefs webdav", f"http://127.0.0.1:{port}/", (BASIC,), (pid,))
 
 
 @contextmanager
 def serve_weed(folder: Path) -> Iterator[Server]:
     """Run SeaweedFS with its filer, which asks nobody for a secret."""
-    binary, port = _find("weed"), free_port()
+    binary, port = find_program("weed"), free_port()
     folder.mkdir(parents=True)
     ports = ["-master.port", str(free_port()), "-volume.port", str(free_port()), "-filer", "-filer.port", str(port)]
     command = [binary, "server", f"-dir={folder}", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-volume.max=8", *ports]
-    with _running(command, port) as pid:
+    with running(command, port) as pid:
         yield Server("seaweedfs filer", f"http://127.0.0.1:{port}/bench/", (), (pid,))
 
 
@@ -230,7 +235,7 @@ def free_port() -> int:
 
 
 @contextmanager
-def _running(command: Sequence[str], port: int, **environment: str) -> Iterator[int]:
+def running(command: Sequence[str], port: int, **environment: str) -> Iterator[int]:
     """Run a server until the block ends and give its process, once its port answers."""
     child = subprocess.Popen(
         command, env={**os.environ, **environment}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
@@ -264,7 +269,8 @@ def _wait_for(port: int, child: subprocess.Popen[bytes]) -> None:
     raise Missing(f"{child.args} did not start")
 
 
-def _find(name: str) -> str:
+def find_program(name: str) -> str:
+    """Return where a program is: beside this interpreter, or on the path. Raises `Missing`."""
     beside = Path(sys.executable).with_name(name)
     found = str(beside) if beside.exists() else shutil.which(name)
     if found is None:
