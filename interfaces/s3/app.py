@@ -43,11 +43,14 @@ def blocking(act: Callable[[Call], Reply]) -> Operation:
     return run
 
 
-def with_document(act: Callable[[Call, bytes], Reply]) -> Operation:
-    """Return an operation that runs in the pool once the document it needs has arrived, been verified, and fits."""
+def with_document(act: Callable[[Call, bytes], Reply], *, checksums: bool = True) -> Operation:
+    """Return an operation that runs in the pool once the document it needs has arrived, been verified, and fits.
+
+    `checksums` tells whether the checksum in the headers is that of the document.
+    """
 
     async def run(call: Call) -> Reply:
-        plan = call.plan()
+        plan = call.plan(checksums=checksums)
         body = check_body(plan, await read_body(call.request, MAX_DOCUMENT, call.door.limits))
         return await call.door.pool.run(act, call, body)
 
@@ -115,7 +118,7 @@ OPERATIONS: Mapping[str, Operation] = {
     "PUT object uploadId": multipart.upload_part,
     "PUT object uploadId copy": blocking(copying.copy_part),
     "GET object uploadId": blocking(uploads.list_parts),
-    "POST object uploadId": with_document(multipart.complete_upload),
+    "POST object uploadId": with_document(multipart.complete_upload, checksums=False),
     "DELETE object uploadId": blocking(multipart.abort_upload),
     **{f"GET bucket {name}": blocking(configuration.get_absent(name)) for name in (*configuration.ABSENT, *configuration.EMPTY)},
     **{f"DELETE bucket {name}": blocking(configuration.delete_absent) for name in configuration.REMOVABLE},

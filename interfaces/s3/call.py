@@ -66,9 +66,9 @@ class Call:
         """Return the key as it stands in documents."""
         return self.key.decode("utf-8", "replace")
 
-    def plan(self) -> BodyPlan:
-        """Return what the body of the request has to be."""
-        return plan_body(self.headers, self.signed.payload)
+    def plan(self, *, checksums: bool = True) -> BodyPlan:
+        """Return what the body of the request has to be; `checksums` tells whether the checksum in its headers is that of the body."""
+        return plan_body(self.headers, self.signed.payload, checksums=checksums)
 
     def start(self, bucket: str = "", at: str = "") -> Workspace:
         """Return the workspace of a bucket (the request's own when not said) or of a commit of it; the caller closes it."""

@@ -137,18 +137,18 @@ def algorithm_of_header(name: str) -> Algorithm | None:
 
 
 def parse_checksum(algorithm: Algorithm, text: str) -> Checksum:
-    """Return the value that `text` says. Raises ``InvalidRequest``."""
+    """Return the value that `text` says. Raises ``BadDigest``: what is no value matches nothing."""
     try:
         value = base64.b64decode(text.strip(), validate=True)
     except (binascii.Error, ValueError):
         value = b""
     if len(value) != algorithm.size:
-        raise S3Fault("InvalidRequest", f"Value for {algorithm.header} header is invalid.")
+        raise S3Fault("BadDigest", f"Value for {algorithm.header} header is invalid.")
     return Checksum(algorithm, value)
 
 
 def find_checksum(headers: Mapping[str, str]) -> Checksum | None:
-    """Return the value that headers carry. Raises ``InvalidRequest`` for one that is malformed, or for several."""
+    """Return the value that headers carry. Raises ``BadDigest`` for one that is malformed, ``InvalidRequest`` for several."""
     found = [parse_checksum(algorithm, headers[name]) for name, algorithm in _BY_HEADER.items() if name in headers]
     if len(found) > 1:
         raise S3Fault("InvalidRequest", "Expecting a single x-amz-checksum- header. Multiple checksum Types are not allowed.")

@@ -144,11 +144,14 @@ class CheckedContent:
         return parse_checksum(algorithm, text)
 
 
-def plan_body(headers: Mapping[str, str], payload: Payload) -> BodyPlan:
-    """Return what the body of a request has to be. Raises `S3Fault` where its headers contradict themselves or say too little."""
+def plan_body(headers: Mapping[str, str], payload: Payload, *, checksums: bool = True) -> BodyPlan:
+    """Return what the body of a request has to be. Raises `S3Fault` where its headers contradict themselves or say too little.
+
+    `checksums` tells whether the checksum in the headers is that of the body; in a completion it is that of the object.
+    """
     trailing = _trailing_algorithm(headers) if payload.trailed else None
-    checksum = find_checksum(headers)
-    named = _named_algorithm(headers)
+    checksum = find_checksum(headers) if checksums else None
+    named = _named_algorithm(headers) if checksums else None
     if trailing and checksum:
         raise S3Fault("InvalidRequest", "Expecting a single x-amz-checksum- header. Multiple checksum Types are not allowed.")
     stated = trailing or (checksum.algorithm if checksum else None)

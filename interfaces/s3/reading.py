@@ -18,9 +18,9 @@ from interfaces.s3.conditions import judge_read
 from interfaces.s3.faults import S3Fault
 from interfaces.s3.markup import document, group, tag
 from interfaces.s3.ranges import Span, read_part_number, read_part_range, read_range
-from interfaces.s3.records import Record, render_checksum, render_record
 from interfaces.s3.sealing import CustomerKey, KeyStream, read_key, render_key, require_key, turn_pieces
 from interfaces.s3.seeing import Seen, open_object, opened_object
+from interfaces.s3.sidecars import Sidecar, render_checksum, render_sidecar
 from interfaces.web.asgi import Reply
 from interfaces.web.contents import SHORT, extents, pieces, read_exactly
 
@@ -110,18 +110,18 @@ def _long(call: Call, reply: Reply, span: Span, stream: KeyStream | None, handle
 def _demand_key(call: Call, seen: Seen) -> CustomerKey | None:
     """Return the key that opens an object, None for one that is not sealed. Raises ``InvalidRequest``."""
     key = read_key(call.headers)
-    require_key(seen.record.seal, key)
+    require_key(seen.sidecar.seal, key)
     return key
 
 
 def _stream(seen: Seen, key: CustomerKey, start: int) -> KeyStream:
-    return KeyStream(key, seen.record.seal.spans if seen.record.seal else (), start)
+    return KeyStream(key, seen.sidecar.seal.spans if seen.sidecar.seal else (), start)
 
 
 def _describe(call: Call, seen: Seen) -> tuple[int, Headers, Span]:
     """Return the status, the headers but for the length, and which bytes are asked for."""
     status, span = _select(call, seen)
-    headers = render_record(_overridden(call, seen.record))
+    headers = render_sidecar(_overridden(call, seen.sidecar))
     headers.append(("last-modified", render_date(seen.state.modified)))
     headers.append(("accept-ranges", "bytes"))
     headers.extend(render_version(seen.version))
@@ -129,10 +129,10 @@ def _describe(call: Call, seen: Seen) -> tuple[int, Headers, Span]:
         headers.append(("content-range", span.header))
     if seen.tags:
         headers.append(("x-amz-tagging-count", str(len(seen.tags))))
-    if "partNumber" in call.parameters and seen.record.parts:
-        headers.append(("x-amz-mp-parts-count", str(len(seen.record.parts))))
+    if "partNumber" in call.parameters and seen.sidecar.parts:
+        headers.append(("x-amz-mp-parts-count", str(len(seen.sidecar.parts))))
     if call.headers.get("x-amz-checksum-mode", "").upper() == "ENABLED" and "range" not in call.headers:
-        headers.extend(_checksum_headers(call, seen.record))
+        headers.extend(_checksum_headers(call, seen.sidecar))
     return status, headers, span
 
 
@@ -140,26 +140,26 @@ def _select(call: Call, seen: Seen) -> tuple[int, Span]:
     if (text := call.parameters.get("partNumber")) is not None:
         if "range" in call.headers:
             raise S3Fault("InvalidRequest", "Cannot specify both Range header and partNumber query parameter")
-        return 206, read_part_range(read_part_number(text), seen.record.parts, seen.size)
+        return 206, read_part_range(read_part_number(text), seen.sidecar.parts, seen.size)
     span = read_range(call.headers.get("range"), seen.size)
     return (206, span) if span else (200, Span(0, seen.size, seen.size))
 
 
-def _checksum_headers(call: Call, record: Record) -> Headers:
+def _checksum_headers(call: Call, sidecar: Sidecar) -> Headers:
     """Return the checksum of the object, or of the one part that is asked for."""
-    if "partNumber" not in call.parameters or not record.parts or record.checksum is None:
-        return render_checksum(record)
+    if "partNumber" not in call.parameters or not sidecar.parts or sidecar.checksum is None:
+        return render_checksum(sidecar)
     number = int(call.parameters["partNumber"])
-    text = next((part.checksum for part in record.parts if part.number == number), "")
-    return [(record.checksum.algorithm.header, text)] if text else []
+    text = next((part.checksum for part in sidecar.parts if part.number == number), "")
+    return [(sidecar.checksum.algorithm.header, text), ("x-amz-checksum-type", sidecar.checksum.kind)] if text else []
 
 
-def _overridden(call: Call, record: Record) -> Record:
-    """Return the record with the headers that the query asks to be told instead; only a signed request may ask, and all are."""
+def _overridden(call: Call, sidecar: Sidecar) -> Sidecar:
+    """Return the sidecar with the headers that the query asks to be told instead; only a signed request may ask, and all are."""
     chosen = {_OVERRIDES[name]: value for name, value in call.parameters.items() if name in _OVERRIDES}
     if any(ord(character) < 32 or ord(character) > 255 for value in chosen.values() for character in value):
         raise S3Fault("InvalidArgument", "A response header cannot hold that value.")
-    return replace(record, headers={**record.headers, **chosen}) if chosen else record
+    return replace(sidecar, headers={**sidecar.headers, **chosen}) if chosen else sidecar
 
 
 def _close(handle: Handle, workspace: Workspace) -> None:
@@ -168,7 +168,7 @@ def _close(handle: Handle, workspace: Workspace) -> None:
 
 
 def _render_checksum(_call: Call, seen: Seen) -> str:
-    checksum = seen.record.checksum
+    checksum = seen.sidecar.checksum
     if checksum is None:
         return ""
     return group("Checksum", tag(checksum.algorithm.element, checksum.text), tag("ChecksumType", checksum.kind))
@@ -176,14 +176,14 @@ def _render_checksum(_call: Call, seen: Seen) -> str:
 
 def _render_parts(call: Call, seen: Seen) -> str:
     """Return one page of the parts of an object that was uploaded in parts."""
-    parts = seen.record.parts
+    parts = seen.sidecar.parts
     if not parts:
         return ""
     after = _number(call, "x-amz-part-number-marker", 0)
     limit = min(_number(call, "x-amz-max-parts", 1000), 1000)
     rest = [part for part in parts if part.number > after]
     shown = rest[:limit]
-    element = seen.record.checksum.algorithm.element if seen.record.checksum else ""
+    element = seen.sidecar.checksum.algorithm.element if seen.sidecar.checksum else ""
     last = shown[-1].number if shown else after
     return group(
         "ObjectParts",
@@ -214,7 +214,7 @@ def _number(call: Call, header: str, default: int) -> int:
 
 
 _RENDERED: Mapping[str, Callable[[Call, Seen], str]] = {
-    "ETag": lambda _call, seen: tag("ETag", seen.record.etag),
+    "ETag": lambda _call, seen: tag("ETag", seen.sidecar.etag),
     "Checksum": _render_checksum,
     "ObjectParts": _render_parts,
     "StorageClass": lambda _call, _seen: tag("StorageClass", "STANDARD"),

@@ -84,7 +84,7 @@ def test_any_text_is_a_value_or_a_refusal(algorithm: Algorithm, text: str) -> No
     try:
         assert len(parse_checksum(algorithm, text).value) == algorithm.size
     except S3Fault as fault:
-        assert fault.code == "InvalidRequest"
+        assert fault.code == "BadDigest"
 
 
 def test_two_values_are_refused_and_none_is_none() -> None:

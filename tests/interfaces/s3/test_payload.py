@@ -138,7 +138,7 @@ def test_what_botocore_sends_over_https_is_accepted(data: bytes, chunk: int, ste
         ({"content-md5": "YWJyYWNhZGFicmE="}, UNSIGNED, "InvalidDigest", 400),
         ({"content-md5": ""}, UNSIGNED, "InvalidDigest", 400),
         ({"content-md5": "\xff"}, UNSIGNED, "InvalidDigest", 400),
-        ({"x-amz-checksum-crc32": "bad"}, UNSIGNED, "InvalidRequest", 400),
+        ({"x-amz-checksum-crc32": "bad"}, UNSIGNED, "BadDigest", 400),
         ({"x-amz-checksum-crc32": "AAAAAA==", "x-amz-checksum-crc32c": "AAAAAA=="}, UNSIGNED, "InvalidRequest", 400),
         ({"x-amz-checksum-crc32": "AAAAAA==", "x-amz-sdk-checksum-algorithm": "SHA1"}, UNSIGNED, "InvalidRequest", 400),
         ({"x-amz-sdk-checksum-algorithm": "MD4"}, UNSIGNED, "InvalidRequest", 400),
@@ -181,6 +181,14 @@ class Swallowing:
         while self._source.read(size):
             pass
         return b""
+
+
+def test_the_checksum_in_a_completion_is_not_that_of_its_body() -> None:
+    headers = {"content-length": "4", "x-amz-checksum-crc32": "AAAAAA==-3"}
+    made = plan_body(headers, Payload(UNSIGNED, chain()), checksums=False)
+    assert check_body(made, b"body") == b"body"
+    with pytest.raises(S3Fault):
+        plan_body(headers, Payload(UNSIGNED, chain()))
 
 
 def test_a_body_without_a_length_is_refused() -> None:
