@@ -15,6 +15,7 @@ class Standing(enum.Enum):
 
     ALLOWED = "allowed"
     HIDDEN = "hidden"
+    BESIDE = "hidden beside what is visible"
     READ_ONLY = "read-only"
     REFUSED = "refused by policy"
     SPENT = "over budget"
@@ -33,14 +34,14 @@ class Terms:
     budgets: Mapping[str, int] | None = None
     lives: int | None = None
     """How long it lasts, in seconds."""
+    twin: tuple[str, str] | None = None
+    """For what is hidden: a root and a name that never existed, of the same lengths."""
 
-
-NEVER = "absent"
-"""A directory that never existed, with a name as long as the hidden one's."""
 
 TERMS: Mapping[Standing, Terms] = {
     Standing.ALLOWED: Terms(),
-    Standing.HIDDEN: Terms(root="hidden"),
+    Standing.HIDDEN: Terms(root="hidden", twin=("absent", LEAF)),
+    Standing.BESIDE: Terms(leaf="second", paths=("work/*/file",), twin=("work", "absent")),
     Standing.READ_ONLY: Terms(actions=("list", "read")),
     # The default policy keeps everybody from reading and writing private keys, by their names.
     Standing.REFUSED: Terms(root="keys", leaf="id_rsa"),

@@ -18,7 +18,7 @@ from typing import Any
 from tests.contract.doors.clients import DOORS
 from tests.contract.doors.clients.door import Door
 from tests.contract.doors.clients.inside import REQUESTS, SESSION
-from tests.contract.doors.leases import NEVER, TERMS, Standing, Terms
+from tests.contract.doors.leases import TERMS, Standing, Terms
 from tests.contract.doors.model import Allowed, Cell, Client, Decided, Denied, Operation, Refused, Trace, folder_of, perform
 from tests.contract.doors.site import Held, Remains, Site, open_remains, open_site
 from trust.model import BudgetKind, LeaseId
@@ -41,8 +41,8 @@ class Survey:
     """What came of it: a cell for each door, lease and operation, and what each lease spent."""
 
     cells: Mapping[Key, Cell]
-    never: Mapping[tuple[str, Operation], Cell]
-    """Asked of what never existed, under the lease that hides."""
+    never: Mapping[Key, Cell]
+    """Asked of what never existed, under the leases that hide something."""
     spent: Mapping[tuple[str, Standing], Mapping[BudgetKind, int]]
     manifest: Mapping[tuple[str, Standing], int]
     """How many reads the manifest of each lease counts."""
@@ -58,13 +58,13 @@ def survey(folder: Path, doors: Sequence[Door] = DOORS) -> Survey:
         entered = [_enter(site, door, standing, clients) for standing in Standing for door in doors]
         began = time.monotonic()
         asked: dict[tuple[str, Standing], dict[Operation, Cell]] = {}
-        never: dict[tuple[str, Operation], Cell] = {}
+        never: dict[Key, Cell] = {}
         for each in sorted(entered, key=lambda each: each.standing is Standing.EXPIRED):
             _prepare(site, each, began)
             terms = TERMS[each.standing]
             asked[_key(each)] = {operation: _ask(each, operation, terms.root, terms.leaf) for operation in Operation}
-            if each.standing is Standing.HIDDEN:
-                never |= {(each.door.name, operation): _ask(each, operation, NEVER, terms.leaf) for operation in Operation}
+            if terms.twin is not None:
+                never |= {(*_key(each), operation): _ask(each, operation, *terms.twin) for operation in Operation}
     with open_remains(folder / "home") as remains:
         read = Reading(remains)
         cells = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -12,8 +12,8 @@ from interfaces.faults import Kind
 from tests.contract.doors.clients import DOORS, TRUTHS
 from tests.contract.doors.clients.door import Aspect, Door
 from tests.contract.doors.clients.inside import REQUESTS
-from tests.contract.doors.leases import NEVER, TERMS, Standing
-from tests.contract.doors.model import Allowed, Cell, Denied, Operation
+from tests.contract.doors.leases import TERMS, Standing
+from tests.contract.doors.model import Allowed, Cell, Decided, Denied, Operation
 from tests.contract.doors.survey import Survey, survey
 from tests.contract.doors.table import BEGIN, END, render
 from tests.e2e.conftest import needs_fuse
@@ -43,6 +43,10 @@ def expected(standing: Standing, operation: Operation) -> Kind | None:
             return None
         case Standing.HIDDEN:
             return Kind.NOT_FOUND
+        case Standing.BESIDE:
+            if operation in {Operation.WRITE, Operation.CREATE}:
+                return Kind.DENIED
+            return None if operation in {Operation.LIST, Operation.SEARCH} else Kind.NOT_FOUND
         case Standing.READ_ONLY:
             return Kind.DENIED if operation in CHANGES else None
         case Standing.REFUSED:
@@ -94,7 +98,7 @@ def test_the_port_records_what_it_denies_and_nothing_else(found: Survey) -> None
     wrong = [
         f"{standing.value} {operation.value}: {sorted(cell.trace.denied)}"
         for standing, operation, cell, _ in cells(found, REQUESTS)
-        if len(cell.trace.denied) != (expected(standing, operation) is Kind.DENIED)
+        if len(cell.trace.denied) != (expected(standing, operation) is Kind.DENIED) * (2 if TERMS[standing].twin else 1)
     ]
     assert wrong == []
 
@@ -129,21 +133,27 @@ def test_every_read_that_is_charged_is_in_the_manifest(found: Survey, door: Door
 
 
 @each_door(*DOORS)
-def test_what_is_hidden_is_told_like_what_never_existed(found: Survey, door: Door) -> None:
-    hidden = TERMS[Standing.HIDDEN].root
-    told = {operation: unnamed(found.cells[door.name, Standing.HIDDEN, operation].told, hidden) for operation in Operation}
-    assert told == {operation: unnamed(found.never[door.name, operation].told, NEVER) for operation in Operation}
+@pytest.mark.parametrize("standing", [Standing.HIDDEN, Standing.BESIDE], ids=lambda standing: standing.value)
+def test_what_is_hidden_is_told_like_what_never_existed(found: Survey, door: Door, standing: Standing) -> None:
+    terms = TERMS[standing]
+    assert terms.twin is not None
+    told = {operation: found.cells[door.name, standing, operation] for operation in Operation}
+    never = {operation: found.never[door.name, standing, operation] for operation in Operation}
+    assert unnamed(told, terms.root, terms.leaf) == unnamed(never, *terms.twin)
 
 
-def unnamed(told: tuple[bytes, ...], name: str) -> list[bytes]:
-    """Return answers without the name they are about, without their request's id and without their time."""
-    return [_without(answer.replace(name.encode(), b"(name)")) for answer in told]
+def unnamed(cells: Mapping[Operation, Cell], root: str, leaf: str) -> dict[Operation, tuple[Decided, list[bytes]]]:
+    """Return what was decided and told without the name it is about, and without each answer's request id and time."""
+    names = {root.encode(): b"(root)", leaf.encode(): b"(leaf)"}
+    return {operation: (cell.decided, [_without(answer, names) for answer in cell.told]) for operation, cell in cells.items()}
 
 
-def _without(answer: bytes) -> bytes:
+def _without(answer: bytes, names: Mapping[bytes, bytes]) -> bytes:
     for header in (b"x-request-id", b"x-amz-request-id", b"x-amz-id-2", b"date"):
         for value in re.findall(rb"^" + header + rb": (.+)$", answer, re.MULTILINE):
             answer = answer.replace(value, b"(" + header + b")")
+    for name, mark in names.items():
+        answer = answer.replace(name, mark)
     return answer
 
 

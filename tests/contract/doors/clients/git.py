@@ -161,7 +161,7 @@ GIT = Door(
         Difference(Aspect.FILES, {Standing.SPENT}, {Operation.MOVE, Operation.DELETE}, _FETCHED),
         Difference(Aspect.READS, {Standing.ALLOWED}, {Operation.READ, Operation.COPY, Operation.SEARCH}, _CARRIED),
         Difference(Aspect.READS, {Standing.READ_ONLY}, {Operation.READ, Operation.SEARCH}, _CARRIED),
-        Difference(Aspect.READS, {Standing.REFUSED}, {Operation.SEARCH}, _CARRIED),
+        Difference(Aspect.READS, {Standing.REFUSED, Standing.BESIDE}, {Operation.SEARCH}, _CARRIED),
         Difference(Aspect.READS, {Standing.REVOKED}, {Operation.READ}, _CARRIED),
     ),
     more=None,

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from urllib.parse import quote
 
 from interfaces.faults import Kind
-from tests.contract.doors.clients.door import Door, one_kind_each
+from tests.contract.doors.clients.door import Aspect, Difference, Door, one_kind_each
 from tests.contract.doors.clients.wire import Reply, Wire
-from tests.contract.doors.model import Refused, Seen
+from tests.contract.doors.leases import Standing
+from tests.contract.doors.model import Operation, Refused, Seen
 from tests.contract.doors.site import Held, Site
 
 _JSON = {"Content-Type": "application/json"}
@@ -107,4 +108,14 @@ def _connect(site: Site, held: Held) -> Files:
     return Files(site.doors["http"], held.branch, held.secret)
 
 
-HTTP = Door("HTTP", _connect, WORDS)
+_MAKES = "`?op=append` makes a file that is not there, which is denied, there or not"
+
+HTTP = Door(
+    "HTTP",
+    _connect,
+    WORDS,
+    differs=(
+        Difference(Aspect.DECISION, {Standing.BESIDE}, {Operation.APPEND}, _MAKES),
+        Difference(Aspect.RECORD, {Standing.BESIDE}, {Operation.APPEND}, _MAKES),
+    ),
+)

@@ -138,7 +138,12 @@ S3 = Door(
             {Operation.WRITE, Operation.CREATE},
             "PUT makes the directories on its way, and is refused, and recorded, at the first that it may not make, there or not",
         ),
-        Difference(Aspect.DECISION, {Standing.HIDDEN}, {Operation.DELETE}, "DELETE of what is not there succeeds, as the protocol wants"),
+        Difference(
+            Aspect.DECISION,
+            {Standing.HIDDEN, Standing.BESIDE},
+            {Operation.DELETE},
+            "DELETE of what is not there succeeds, as the protocol wants, and deletes nothing",
+        ),
         Difference(Aspect.READS, {Standing.READ_ONLY}, {Operation.COPY}, "the file is opened before the write of its copy is refused"),
         Difference(Aspect.DECISION, {Standing.SPENT}, {Operation.MOVE}, "a copy costs budget, which a move does not"),
         Difference(Aspect.FILES, {Standing.SPENT}, {Operation.MOVE}, "a copy costs budget, which a move does not"),
