@@ -1,4 +1,4 @@
-"""Conditional requests as S3 has them: tags without lists of weak ones, dates beside tags, and guards of writes. Pure.
+"""Conditional requests as S3 has them: tags without lists of weak ones, dates beside tags, conditions of writes and removals. Pure.
 
 1. Reading: ``If-Match`` and ``If-Unmodified-Since`` fail with ``PreconditionFailed``; ``If-None-Match`` and ``If-Modified-Since`` with
    304. A tag wins over the date beside it.
@@ -30,7 +30,7 @@ class State:
 
 
 @dataclass(frozen=True, slots=True)
-class Guard:
+class Expected:
     """What an object has to be to be deleted: its tag, the second of its last change, its size, each as it was sent; empty: anything."""
 
     etag: str = ""
@@ -41,15 +41,15 @@ class Guard:
         return bool(self.etag or self.modified or self.size)
 
 
-def judge_removal(guard: Guard, state: State | None, size: int) -> None:
+def judge_removal(expected: Expected, state: State | None, size: int) -> None:
     """Return when an object in this state (None: a delete marker) may be deleted. Raises ``PreconditionFailed``, ``InvalidArgument``."""
-    if not guard:
+    if not expected:
         return
     if (
         state is None
-        or (guard.etag and guard.etag != "*" and not _matches(guard.etag, state.etag))
-        or (guard.modified and _read_time(guard.modified) != state.modified)
-        or (guard.size and guard.size != str(size))
+        or (expected.etag and expected.etag != "*" and not _matches(expected.etag, state.etag))
+        or (expected.modified and _read_time(expected.modified) != state.modified)
+        or (expected.size and expected.size != str(size))
     ):
         raise S3Fault("PreconditionFailed")
 
@@ -81,17 +81,17 @@ def judge_write(headers: Mapping[str, str], etag: str | None) -> None:
         raise S3Fault("PreconditionFailed", elements={"Condition": "If-Match"})
 
 
-def is_guarded(headers: Mapping[str, str]) -> bool:
+def is_conditional(headers: Mapping[str, str]) -> bool:
     """Tell whether a write has a condition."""
     return "if-match" in headers or "if-none-match" in headers
 
 
-def guard_write(headers: Mapping[str, str], standing: Attributes | None, etag_of: Callable[[Attributes], str]) -> Condition | None:
+def condition_of_write(headers: Mapping[str, str], standing: Attributes | None, etag_of: Callable[[Attributes], str]) -> Condition | None:
     """Judge a write on what stands there now, and return what judges it again when it takes the name (None: nothing has to).
 
     Raises as `judge_write`.
     """
-    if not is_guarded(headers):
+    if not is_conditional(headers):
         return None
     judge_write(headers, etag_of(standing) if standing else None)
     # Of a write that changed its mind meanwhile only this one says for certain what is wrong.

@@ -23,10 +23,10 @@ from interfaces.s3.markup import document, tag
 from interfaces.s3.multipart import demand_upload_key, find_upload, keep_part
 from interfaces.s3.ranges import read_part_number, read_source_range
 from interfaces.s3.reading import Headers, render_version
-from interfaces.s3.records import Record, Summary, read_record
 from interfaces.s3.routing import read_source
 from interfaces.s3.sealing import SOURCE_KEY_HEADERS, CustomerKey, read_key, render_key, require_key, tag_content, turn_content
 from interfaces.s3.seeing import Seen, opened_source
+from interfaces.s3.sidecars import Sidecar, Summary, read_sidecar
 from interfaces.s3.storing import FILE_MODE, Draft, Stored, store_directory, store_object
 from interfaces.s3.tree import Place
 from interfaces.s3.uploads import UploadedPart
@@ -96,16 +96,16 @@ def copy_object(call: Call) -> Reply:
         )
     with opened_source(call, bucket, key, version) as (past, seen), call.opened() as workspace:
         judge_source(call.headers, seen.state)
-        require_key(seen.record.seal, keys.source)
+        require_key(seen.sidecar.seal, keys.source)
         if seen.size > MAX_SINGLE:
             raise S3Fault(
                 "InvalidRequest", f"The specified copy source is larger than the maximum allowable size for a copy source: {MAX_SINGLE}"
             )
-        record = read_record(call.headers) if replaces else replace(seen.record, version="", seal=None)
+        sidecar = read_sidecar(call.headers) if replaces else replace(seen.sidecar, version="", seal=None)
         tags = read_tags(call.headers) if _directive(call, "x-amz-tagging-directive") == "REPLACE" else seen.tags
-        stored = _store_copy(call, past, seen, workspace, Draft(lambda: record, tags), keys)
+        stored = _store_copy(call, past, seen, workspace, Draft(lambda: sidecar, tags), keys)
     headers = _headers(seen, stored.version) + render_key(keys.target)
-    return Reply(200, headers, _render("CopyObjectResult", stored.record, stored.attributes.mtime_ns))
+    return Reply(200, headers, _render("CopyObjectResult", stored.sidecar, stored.attributes.mtime_ns))
 
 
 def copy_part(call: Call) -> Reply:
@@ -116,7 +116,7 @@ def copy_part(call: Call) -> Reply:
     keys = Keys(read_key(call.headers, SOURCE_KEY_HEADERS), demand_upload_key(call, begun))
     with opened_source(call, bucket, key, version) as (past, seen), call.opened() as workspace:
         judge_source(call.headers, seen.state)
-        require_key(seen.record.seal, keys.source)
+        require_key(seen.sidecar.seal, keys.source)
         span = read_source_range(call.headers.get("x-amz-copy-source-range"), seen.size)
         seal = seal_single(keys.target, span.end - span.start, call.door.entropy) if keys.target else None
         with _reading(past, seen, begun.algorithm, Window(span.start, span.end, keys.source)) as content:
@@ -127,37 +127,37 @@ def copy_part(call: Call) -> Reply:
         part = keep_part(call, workspace, begun, UploadedPart(number, staged.id, staged.size, etag, checksum, now, nonce))
     summary = Summary(begun.algorithm, part.checksum) if begun.algorithm and part.checksum else None
     headers = _headers(seen, "") + render_key(keys.target)
-    return Reply(200, headers, _render("CopyPartResult", Record(part.md5, checksum=summary), now))
+    return Reply(200, headers, _render("CopyPartResult", Sidecar(part.md5, checksum=summary), now))
 
 
 def _store_copy(call: Call, past: Workspace, seen: Seen, workspace: Workspace, wanted: Draft, keys: Keys) -> Stored:
-    record, tags = wanted.record(), wanted.tags
+    sidecar, tags = wanted.sidecar(), wanted.tags
     if seen.node is None and call.key.endswith(b"/"):
-        return store_directory(call, workspace, replace(record, etag=seen.record.etag), tags)
+        return store_directory(call, workspace, replace(sidecar, etag=seen.sidecar.etag), tags)
     name = call.headers.get("x-amz-checksum-algorithm")
-    algorithm = parse_algorithm(name) if name else seen.record.checksum.algorithm if seen.record.checksum else None
-    if past is workspace and seen.node is not None and keys == Keys() and _is_kernels(seen.record, algorithm):
-        same = replace(record, etag=seen.record.etag, checksum=seen.record.checksum, parts=())
+    algorithm = parse_algorithm(name) if name else seen.sidecar.checksum.algorithm if seen.sidecar.checksum else None
+    if past is workspace and seen.node is not None and keys == Keys() and _is_kernels(seen.sidecar, algorithm):
+        same = replace(sidecar, etag=seen.sidecar.etag, checksum=seen.sidecar.checksum, parts=())
         return store_object(call, workspace, Draft(lambda: same, tags), _copy_node(workspace, seen.node))
     seal = seal_single(keys.target, seen.size, call.door.entropy) if keys.target else None
     with _reading(past, seen, algorithm, Window(0, seen.size, keys.source)) as content:
-        draft = Draft(lambda: _computed(replace(record, seal=seal), content, keys.target), tags)
+        draft = Draft(lambda: _computed(replace(sidecar, seal=seal), content, keys.target), tags)
         sealed = turn_content(content, keys.target, seal.spans if seal else ())
         return store_object(call, workspace, draft, lambda place, condition, attach: _publish(workspace, place, sealed, condition, attach))
 
 
-def _is_kernels(record: Record, algorithm: Algorithm | None) -> bool:
+def _is_kernels(sidecar: Sidecar, algorithm: Algorithm | None) -> bool:
     """Tell whether tag and checksum of a source are those of its copy, so that no byte has to be looked at."""
-    summary = record.checksum
-    return "-" not in record.etag and (
+    summary = sidecar.checksum
+    return "-" not in sidecar.etag and (
         algorithm is None or (summary is not None and summary.algorithm is algorithm and not summary.composite)
     )
 
 
-def _computed(record: Record, content: HashedContent, key: CustomerKey | None) -> Record:
+def _computed(sidecar: Sidecar, content: HashedContent, key: CustomerKey | None) -> Sidecar:
     checksum = content.checksum
     return replace(
-        record, etag=tag_content(content.md5, key), checksum=Summary(checksum.algorithm, checksum.text) if checksum else None, parts=()
+        sidecar, etag=tag_content(content.md5, key), checksum=Summary(checksum.algorithm, checksum.text) if checksum else None, parts=()
     )
 
 
@@ -175,7 +175,7 @@ def _reading(workspace: Workspace, seen: Seen, algorithm: Algorithm | None, wind
         yield HashedContent(_Nothing(), algorithm)
         return
     with closing(workspace.open(seen.node, Access())) as handle:
-        spans = seen.record.seal.spans if seen.record.seal else ()
+        spans = seen.sidecar.seal.spans if seen.sidecar.seal else ()
         content = turn_content(HandleContent(handle, window.start, window.end), window.key, spans, window.start)
         yield HashedContent(content, algorithm)
 
@@ -199,7 +199,7 @@ def _headers(seen: Seen, version: str) -> Headers:
     return [("content-type", "application/xml"), *source, *render_version(version)]
 
 
-def _render(root: str, record: Record, modified_ns: int) -> bytes:
-    summary = record.checksum
+def _render(root: str, sidecar: Sidecar, modified_ns: int) -> bytes:
+    summary = sidecar.checksum
     told = (tag(summary.algorithm.element, summary.text), tag("ChecksumType", summary.kind)) if summary else ()
-    return document(root, tag("LastModified", render_time(modified_ns)), f"<ETag>&quot;{record.etag}&quot;</ETag>", *told)
+    return document(root, tag("LastModified", render_time(modified_ns)), f"<ETag>&quot;{sidecar.etag}&quot;</ETag>", *told)

@@ -193,7 +193,7 @@ def _render_found(workspace: Workspace, ask: Ask, found: Found, owner: str) -> s
     if found.attributes is None:
         return group("CommonPrefixes", tag("Prefix", ask.text(found.key)))
     seen = _see(workspace, found)
-    return group("Contents", tag("Key", ask.text(found.key)), _facts(seen.record.etag, seen.size, seen.modified_ns), render_owner(owner))
+    return group("Contents", tag("Key", ask.text(found.key)), _facts(seen.sidecar.etag, seen.size, seen.modified_ns), render_owner(owner))
 
 
 def _facts(etag: str, size: int, modified_ns: int) -> str:
@@ -215,9 +215,9 @@ class _Line:
         if version is None:
             return group("CommonPrefixes", tag("Prefix", ask.text(self.key)))
         told = (tag("Key", ask.text(self.key)), tag("VersionId", self.id), tag("IsLatest", self.latest))
-        if version.record is None:
+        if version.sidecar is None:
             return group("DeleteMarker", *told, tag("LastModified", render_time(version.modified)), render_owner(owner))
-        return group("Version", *told, _facts(version.record.etag, version.size, version.modified), render_owner(owner))
+        return group("Version", *told, _facts(version.sidecar.etag, version.size, version.modified), render_owner(owner))
 
 
 def _version_lines(call: Call, workspace: Workspace, ask: Ask, marker: str) -> Iterator[_Line]:
@@ -271,9 +271,9 @@ def _lines_of(call: Call, workspace: Workspace, key: bytes, found: Found | None,
             return []
         return [_Line(key, each.id, each, latest=index == 0 and each.is_marker) for index, each in enumerate(shelf.versions)]
     seen = _see(workspace, found)
-    current = version_of(shelf, seen.record)
+    current = version_of(shelf, seen.sidecar)
     kept = shelf.find(current)
-    first = kept if kept and kept.record == seen.record else Version(current, seen.modified_ns, seen.record, size=seen.size)
+    first = kept if kept and kept.sidecar == seen.sidecar else Version(current, seen.modified_ns, seen.sidecar, size=seen.size)
     return [_Line(key, current, first, latest=True), *(_Line(key, each.id, each) for each in shelf.versions if each.id != current)]
 
 

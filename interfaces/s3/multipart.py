@@ -22,8 +22,8 @@ from interfaces.s3.markup import document, tag
 from interfaces.s3.payload import BodyPlan, CheckedContent
 from interfaces.s3.ranges import read_part_number
 from interfaces.s3.reading import Headers, render_version
-from interfaces.s3.records import Part, Record, Summary, read_record
 from interfaces.s3.sealing import CustomerKey, Seal, Span, make_seal, read_key, render_key, require_key, tag_content, turn_content
+from interfaces.s3.sidecars import Part, Sidecar, Summary, read_sidecar
 from interfaces.s3.storing import FILE_MODE, Draft, Stored, store_object
 from interfaces.s3.tree import Place
 from interfaces.s3.uploads import Begun, UploadedPart, Uploads
@@ -44,10 +44,10 @@ def create_upload(call: Call) -> Reply:
     algorithm, composed = _read_checksum_kind(call)
     now = int(call.door.clock() * 1e9)
     id = f"{now:016x}{call.door.entropy(12).hex()}"
-    record, tags, sealing = read_record(call.headers), read_tags(call.headers), read_key(call.headers)
+    sidecar, tags, sealing = read_sidecar(call.headers), read_tags(call.headers), read_key(call.headers)
     if sealing:
-        record = replace(record, seal=make_seal(sealing, call.door.entropy))
-    upload = Begun(id, call.key, record, tags, now, call.caller.principal, call.caller.lease, algorithm, composed)
+        sidecar = replace(sidecar, seal=make_seal(sealing, call.door.entropy))
+    upload = Begun(id, call.key, sidecar, tags, now, call.caller.principal, call.caller.lease, algorithm, composed)
     with call.opened() as workspace:
         Uploads(call, workspace).begin(upload)
     headers = [*_XML, *render_key(sealing)]
@@ -86,8 +86,8 @@ def complete_upload(call: Call, body: bytes) -> Reply:
         key = demand_upload_key(call, begun)
         parts = _choose_parts(named, uploads.parts(begun.id), begun)
         stored = _join(call, workspace, begun, parts)
-        uploads.finish(begun.id, begun.key, stored.record, stored.version)
-    return _answer_completion(call, stored.record, stored.version, render_key(key))
+        uploads.finish(begun.id, begun.key, stored.sidecar, stored.version)
+    return _answer_completion(call, stored.sidecar, stored.version, render_key(key))
 
 
 def abort_upload(call: Call) -> Reply:
@@ -107,7 +107,7 @@ def find_upload(call: Call) -> Begun:
 def demand_upload_key(call: Call, begun: Begun) -> CustomerKey | None:
     """Return the key that seals the parts of an upload, None for one that is not sealed. Raises ``InvalidRequest``."""
     key = read_key(call.headers)
-    require_key(begun.record.seal, key)
+    require_key(begun.sidecar.seal, key)
     return key
 
 
@@ -136,15 +136,15 @@ def keep_part(call: Call, workspace: Workspace, begun: Begun, part: UploadedPart
     return part
 
 
-def _answer_completion(call: Call, record: Record, version: str, headers: Headers) -> Reply:
-    checksum = record.checksum
+def _answer_completion(call: Call, sidecar: Sidecar, version: str, headers: Headers) -> Reply:
+    checksum = sidecar.checksum
     told = (tag(checksum.algorithm.element, checksum.text), tag("ChecksumType", checksum.kind)) if checksum else ()
     answer = document(
         "CompleteMultipartUploadResult",
         tag("Location", f"{call.request.scheme}://{call.headers.get('host', '')}/{call.bucket}/{call.text_key}"),
         tag("Bucket", call.bucket),
         tag("Key", call.text_key),
-        f"<ETag>&quot;{record.etag}&quot;</ETag>",
+        f"<ETag>&quot;{sidecar.etag}&quot;</ETag>",
         *told,
     )
     return Reply(200, [*_XML, *render_version(version), *headers], answer)
@@ -184,17 +184,17 @@ def _join(call: Call, workspace: Workspace, begun: Begun, parts: Sequence[Upload
     checksum = _summarize(call, begun, parts)
     md5 = hashlib.md5(b"".join(bytes.fromhex(part.md5) for part in parts), usedforsecurity=False).hexdigest()
     kept = tuple(Part(part.number, part.size, part.checksum) for part in parts)
-    record = replace(begun.record, etag=f"{md5}-{len(parts)}", checksum=checksum, parts=kept, seal=_seal_whole(begun, parts))
+    sidecar = replace(begun.sidecar, etag=f"{md5}-{len(parts)}", checksum=checksum, parts=kept, seal=_seal_whole(begun, parts))
     ids = [part.staged for part in parts]
 
     def assemble(place: Place, condition: Condition | None, attach: Attach) -> Attributes:
         return workspace.assemble(place.parent, place.name, FILE_MODE, ids, condition=condition, attach=attach)
 
-    return store_object(call, workspace, Draft(lambda: record, begun.tags), assemble)
+    return store_object(call, workspace, Draft(lambda: sidecar, begun.tags), assemble)
 
 
 def _seal_whole(begun: Begun, parts: Sequence[UploadedPart]) -> Seal | None:
-    seal = begun.record.seal
+    seal = begun.sidecar.seal
     return replace(seal, spans=tuple(Span(part.size, bytes.fromhex(part.nonce)) for part in parts)) if seal else None
 
 

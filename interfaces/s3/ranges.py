@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from interfaces.s3.faults import S3Fault
-from interfaces.s3.records import Part
+from interfaces.s3.sidecars import Part
 
 _RANGE = re.compile(r"bytes=(\d{0,19})-(\d{0,19})")
 _SOURCE = re.compile(r"bytes=(\d{1,19})-(\d{1,19})")

@@ -4,7 +4,7 @@
 2. The bytes are AES-256 in counter mode, as many as the plain ones: sizes, ranges, listings and parts stay what they are, and the tree,
    its history and every other door hold nothing but ciphertext.
 3. Each upload and each part draws a nonce of its own: no two contents ever meet the same key stream.
-4. The key stream hides, it does not vouch: that the bytes are the ones stored is what the content identity in the record says.
+4. The key stream hides, it does not vouch: that the bytes are the ones stored is what the content identity in the sidecar says.
 5. The entity tag of a sealed object is not its MD5, by which anybody could recognise a known content; it says that only under the key.
 """
 

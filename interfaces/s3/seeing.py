@@ -17,8 +17,8 @@ from interfaces.s3.call import Call, open_bucket
 from interfaces.s3.conditions import State
 from interfaces.s3.faults import S3Fault
 from interfaces.s3.keys import check_key
-from interfaces.s3.records import RECORD, Record, record_of, tags_of
 from interfaces.s3.shelf import Shelf, Shelves, Version, version_of
+from interfaces.s3.sidecars import SIDECAR, Sidecar, sidecar_of, tags_of
 from interfaces.s3.tree import find_directory, find_object
 from interfaces.s3.walking import is_directory_key
 
@@ -32,14 +32,14 @@ class Seen:
     node: int | None
     size: int
     modified_ns: int
-    record: Record
+    sidecar: Sidecar
     version: str = ""
     tags: tuple[tuple[str, str], ...] = ()
 
     @property
     def state(self) -> State:
         """Return what conditions compare."""
-        return State(self.record.etag, self.modified_ns // 1_000_000_000)
+        return State(self.sidecar.etag, self.modified_ns // 1_000_000_000)
 
 
 @contextmanager
@@ -101,15 +101,15 @@ def find_now(workspace: Workspace, key: bytes) -> Seen | None:
 def see_file(workspace: Workspace, attributes: Attributes) -> Seen:
     """Return a file as the object it is."""
     xattrs = workspace.xattrs(attributes.node)
-    record = record_of(attributes, xattrs)
-    return Seen(attributes.node, attributes.size, attributes.mtime_ns, record, record.version, tags_of(attributes, xattrs))
+    sidecar = sidecar_of(attributes, xattrs)
+    return Seen(attributes.node, attributes.size, attributes.mtime_ns, sidecar, sidecar.version, tags_of(attributes, xattrs))
 
 
 def see_directory(workspace: Workspace, attributes: Attributes) -> Seen:
     """Return a directory as the object without content that it is."""
     xattrs = workspace.xattrs(attributes.node)
-    record = record_of(attributes, xattrs) if RECORD in xattrs else Record(EMPTY_MD5)
-    return Seen(None, 0, attributes.mtime_ns, record, tags=tags_of(attributes, xattrs))
+    sidecar = sidecar_of(attributes, xattrs) if SIDECAR in xattrs else Sidecar(EMPTY_MD5)
+    return Seen(None, 0, attributes.mtime_ns, sidecar, tags=tags_of(attributes, xattrs))
 
 
 def see_version(call: Call, workspace: Workspace, key: bytes, id: str) -> Seen | Version:
@@ -119,7 +119,7 @@ def see_version(call: Call, workspace: Workspace, key: bytes, id: str) -> Seen |
     """
     shelf = Shelves(call.door, workspace.branch).find(check_key(key))
     now = find_now(workspace, key)
-    if now is not None and version_of(shelf, now.record) == id:
+    if now is not None and version_of(shelf, now.sidecar) == id:
         return replace(now, version=id)
     version = shelf.find(id)
     if version is None or (version.is_marker and not is_known(call, shelf)):
@@ -151,8 +151,8 @@ def _open_at_commit(call: Call, bucket: str, key: bytes, version: Version) -> tu
         past.close()
         raise
     assert standing is not None
-    assert version.record is not None
-    return past, Seen(standing.node, standing.size, version.modified, version.record, version.id, version.tags)
+    assert version.sidecar is not None
+    return past, Seen(standing.node, standing.size, version.modified, version.sidecar, version.id, version.tags)
 
 
 def _find_directory_now(workspace: Workspace, key: bytes) -> Seen | None:

@@ -2,7 +2,7 @@
 
 1. A bucket keeps versions once versioning was enabled. Then each put and delete through S3 is a commit, and a version is an entry here with
    the commit its bytes are in. What was there before is the version ``null``.
-2. The first entry is the newest. A file of the tree belongs to it when its record names the same version; a file that another door changed
+2. The first entry is the newest. A file of the tree belongs to it when its sidecar names the same version; a file that another door changed
    belongs to none, and is kept as a version of its own before S3 replaces it.
 3. Entries change under a hold, by compare-and-set, so two writers of one key are one after the other, in whatever processes they are.
    A hold ends by itself after `HOLD_SECONDS`: its holder died.
@@ -20,7 +20,7 @@ from interfaces.port import Document
 from interfaces.s3.call import Door
 from interfaces.s3.documents import Tags
 from interfaces.s3.faults import S3Fault
-from interfaces.s3.records import Record, decode_record, record_fields
+from interfaces.s3.sidecars import Sidecar, decode_sidecar, sidecar_fields
 
 NULL = "null"
 HOLD_SECONDS = 60.0
@@ -32,12 +32,12 @@ _NAP_SECONDS = 0.005
 class Version:
     """One version. `commit` is where its bytes are (empty: only in the tree, so far); `modified` is in nanoseconds.
 
-    `record` is None for a delete marker.
+    `sidecar` is None for a delete marker.
     """
 
     id: str
     modified: int
-    record: Record | None = None
+    sidecar: Sidecar | None = None
     commit: str = ""
     size: int = 0
     tags: Tags = ()
@@ -45,7 +45,7 @@ class Version:
     @property
     def is_marker(self) -> bool:
         """Tell whether it says that the key was deleted."""
-        return self.record is None
+        return self.sidecar is None
 
 
 @dataclass(slots=True)
@@ -131,16 +131,16 @@ class Shelves:
         return self._prefix + key.decode()
 
 
-def version_of(shelf: Shelf, record: Record) -> str:
-    """Return the version that a file of the tree is: the one its record names, while there is such a version; else ``null``."""
-    return record.version if record.version and shelf.find(record.version) else NULL
+def version_of(shelf: Shelf, sidecar: Sidecar) -> str:
+    """Return the version that a file of the tree is: the one its sidecar names, while there is such a version; else ``null``."""
+    return sidecar.version if sidecar.version and shelf.find(sidecar.version) else NULL
 
 
 def _encode_version(version: Version) -> Document:
     fields = {
         "id": version.id,
         "modified": version.modified,
-        "record": record_fields(version.record) if version.record else None,
+        "sidecar": sidecar_fields(version.sidecar) if version.sidecar else None,
         "commit": version.commit,
         "size": version.size,
         "tags": [list(pair) for pair in version.tags],
@@ -153,11 +153,11 @@ def _decode(key: bytes, body: Mapping[str, Any]) -> Shelf:
 
 
 def _decode_version(fields: Mapping[str, Any]) -> Version:
-    record = fields.get("record")
+    sidecar = fields.get("sidecar")
     return Version(
         fields["id"],
         fields["modified"],
-        replace(decode_record(record), version=fields["id"]) if record else None,
+        replace(decode_sidecar(sidecar), version=fields["id"]) if sidecar else None,
         fields.get("commit", ""),
         fields.get("size", 0),
         tuple((name, value) for name, value in fields.get("tags", ())),

@@ -1,6 +1,6 @@
 """Putting objects into the tree and taking them out, with versions where a bucket keeps them.
 
-1. A put is one publication: bytes, record and tags take the name together, under the condition of the request.
+1. A put is one publication: bytes, sidecar and tags take the name together, under the condition of the request.
 2. In a bucket with versions the shelf of the key is held from the moment the bytes are complete until the commit is made: what a
    version says is what its commit holds.
 3. What stands there and no version holds (another door wrote it, or it is older than versioning) becomes one before it is replaced.
@@ -16,18 +16,18 @@ from dataclasses import dataclass, replace
 from interfaces.faults import Fault, Kind
 from interfaces.port import ROOT, Access, Attach, Attributes, Condition, Workspace
 from interfaces.s3.call import Call, Door
-from interfaces.s3.conditions import Guard, State, demand_same, guard_write, judge_removal
+from interfaces.s3.conditions import Expected, State, condition_of_write, demand_same, judge_removal
 from interfaces.s3.documents import OWNERSHIP, PUBLIC_BLOCKS, Tags
 from interfaces.s3.faults import S3Fault
-from interfaces.s3.records import RECORD, TAGS, Record, encode_tags, etag_of, record_of, tags_of
 from interfaces.s3.shelf import NULL, Shelf, Shelves, Version, version_of
+from interfaces.s3.sidecars import SIDECAR, TAGS, Sidecar, encode_tags, etag_of, sidecar_of, tags_of
 from interfaces.s3.tree import IMPLIED, Place, find_directory, find_object, make_directory, make_place, prune
 from interfaces.web.contents import HandleContent
 
 ENABLED = "Enabled"
 SUSPENDED = "Suspended"
 FILE_MODE = 0o644
-NO_GUARD = Guard()
+ANYTHING = Expected()
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +46,9 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """An object about to be: its tags, and its record, asked for once the bytes are complete."""
+    """An object about to be: its tags, and its sidecar, asked for once the bytes are complete."""
 
-    record: Callable[[], Record]
+    sidecar: Callable[[], Sidecar]
     tags: Tags = ()
 
 
@@ -57,7 +57,7 @@ class Stored:
     """An object as it was stored. `version` is empty where the put made none of its own."""
 
     attributes: Attributes
-    record: Record
+    sidecar: Sidecar
     version: str = ""
 
 
@@ -89,7 +89,7 @@ def settings_of(door: Door, branch: str) -> Settings:
 def store_object(call: Call, workspace: Workspace, draft: Draft, publish: Publish) -> Stored:
     """Put the object that `publish` has the bytes of under the key of a call, under its conditions."""
     place = make_place(workspace, call.key)
-    condition = guard_write(call.headers, place.standing, lambda found: etag_of(found, workspace.xattrs(found.node)))
+    condition = condition_of_write(call.headers, place.standing, lambda found: etag_of(found, workspace.xattrs(found.node)))
     versioning = settings_of(call.door, workspace.branch).versioning
     try:
         if versioning:
@@ -102,30 +102,30 @@ def store_object(call: Call, workspace: Workspace, draft: Draft, publish: Publis
         raise
 
 
-def store_directory(call: Call, workspace: Workspace, record: Record, tags: Tags) -> Stored:
+def store_directory(call: Call, workspace: Workspace, sidecar: Sidecar, tags: Tags) -> Stored:
     """Make the directory that the key of a call names an object without content."""
     node = make_directory(workspace, call.key)
-    workspace.set_xattr(node, RECORD, record.encode(b""))
+    workspace.set_xattr(node, SIDECAR, sidecar.encode(b""))
     if tags:
         workspace.set_xattr(node, TAGS, encode_tags(tags, b""))
     workspace.sync()
-    return Stored(workspace.attributes(node), record)
+    return Stored(workspace.attributes(node), sidecar)
 
 
-def remove_object(call: Call, workspace: Workspace, key: bytes, guard: Guard = NO_GUARD) -> Removed:
-    """Remove an object while it is what `guard` says, or put a delete marker over it; what is not there is removed.
+def remove_object(call: Call, workspace: Workspace, key: bytes, expected: Expected = ANYTHING) -> Removed:
+    """Remove an object while it is what `expected` says, or put a delete marker over it; what is not there is removed.
 
     The caller makes it durable (`settle`). Raises ``PreconditionFailed``.
     """
     place = _place_of(workspace, key)
     versioning = settings_of(call.door, workspace.branch).versioning
     if not versioning:
-        _remove_place(workspace, key, place, _guard_place(workspace, place, guard))
+        _remove_place(workspace, key, place, _judge_place(workspace, place, expected))
         return Removed()
     with Shelves(call.door, workspace.branch).held(key) as shelf:
-        if place is None and guard and shelf.versions:
-            judge_removal(guard, None, 0)
-        condition = _guard_place(workspace, place, guard)
+        if place is None and expected and shelf.versions:
+            judge_removal(expected, None, 0)
+        condition = _judge_place(workspace, place, expected)
         if place is not None and place.standing is not None:
             _keep_standing(call.door, workspace, shelf, place.standing, versioning)
         _remove_place(workspace, key, place, condition)
@@ -134,8 +134,8 @@ def remove_object(call: Call, workspace: Workspace, key: bytes, guard: Guard = N
     return Removed(marker.id, marker=True)
 
 
-def remove_version(call: Call, workspace: Workspace, key: bytes, id: str, guard: Guard = NO_GUARD) -> Removed:
-    """Take a version away for good, while it is what `guard` says; the one before it becomes the object, when it was the newest."""
+def remove_version(call: Call, workspace: Workspace, key: bytes, id: str, expected: Expected = ANYTHING) -> Removed:
+    """Take a version away for good, while it is what `expected` says; the one before it becomes the object, when it was the newest."""
     with Shelves(call.door, workspace.branch).held(key) as shelf:
         place = _place_of(workspace, key)
         current = _version_in_tree(workspace, shelf, place)
@@ -143,10 +143,10 @@ def remove_version(call: Call, workspace: Workspace, key: bytes, id: str, guard:
         if version is None and current != id:
             return Removed(id)
         if version is not None:
-            state = State(version.record.etag, version.modified // 1_000_000_000) if version.record else None
-            judge_removal(guard, state, version.size)
+            state = State(version.sidecar.etag, version.modified // 1_000_000_000) if version.sidecar else None
+            judge_removal(expected, state, version.size)
         else:
-            _guard_place(workspace, place, guard)
+            _judge_place(workspace, place, expected)
         newest = shelf.versions[0].id if shelf.versions else ""
         shelf.drop(id)
         if current == id:
@@ -176,61 +176,61 @@ def publish_content(workspace: Workspace, content: object) -> Publish:
 
 
 def _store_plain(draft: Draft, publish: Callable[[Attach], Attributes]) -> Stored:
-    record = Record("")
+    sidecar = Sidecar("")
 
     def attach(content: bytes) -> Mapping[bytes, bytes | None]:
-        nonlocal record
-        record = draft.record()
-        return {RECORD: record.encode(content), TAGS: encode_tags(draft.tags, content)}
+        nonlocal sidecar
+        sidecar = draft.sidecar()
+        return {SIDECAR: sidecar.encode(content), TAGS: encode_tags(draft.tags, content)}
 
     attributes = publish(attach)
-    return Stored(attributes, record)
+    return Stored(attributes, sidecar)
 
 
 def _store_version(call: Call, workspace: Workspace, draft: Draft, publish: Callable[[Attach], Attributes], versioning: str) -> Stored:
     id = _choose_id(call.door, versioning)
     with ExitStack() as holding:
         shelf = Shelf(call.key)
-        record = Record("")
+        sidecar = Sidecar("")
 
         def attach(content: bytes) -> Mapping[bytes, bytes | None]:
-            nonlocal shelf, record
+            nonlocal shelf, sidecar
             shelf = holding.enter_context(Shelves(call.door, workspace.branch).held(call.key))
             place = _place_of(workspace, call.key)
             if place is not None and place.standing is not None:
                 _keep_standing(call.door, workspace, shelf, place.standing, versioning)
-            record = replace(draft.record(), version=id)
-            return {RECORD: record.encode(content), TAGS: encode_tags(draft.tags, content)}
+            sidecar = replace(draft.sidecar(), version=id)
+            return {SIDECAR: sidecar.encode(content), TAGS: encode_tags(draft.tags, content)}
 
         attributes = publish(attach)
         commit = workspace.commit(f"s3: put {call.text_key}")["commit"] if versioning == ENABLED else ""
-        shelf.put(Version(id, attributes.mtime_ns, record, commit, attributes.size, draft.tags))
-    return Stored(attributes, record, "" if id == NULL else id)
+        shelf.put(Version(id, attributes.mtime_ns, sidecar, commit, attributes.size, draft.tags))
+    return Stored(attributes, sidecar, "" if id == NULL else id)
 
 
 def _keep_standing(door: Door, workspace: Workspace, shelf: Shelf, standing: Attributes, versioning: str) -> None:
     """Have what stands there in a commit and on the shelf, unless it is the ``null`` version that is about to be replaced."""
     xattrs = workspace.xattrs(standing.node)
-    record = record_of(standing, xattrs)
-    known = shelf.find(record.version) if record.version else None
+    sidecar = sidecar_of(standing, xattrs)
+    known = shelf.find(sidecar.version) if sidecar.version else None
     id = known.id if known else (NULL if not shelf.versions else door.entropy(16).hex())
     if (known and known.commit) or (id == NULL and versioning == SUSPENDED):
         return
     commit = workspace.commit("s3: what stood here before")["commit"]
-    version = Version(id, standing.mtime_ns, replace(record, version=id), commit, standing.size, tags_of(standing, xattrs))
+    version = Version(id, standing.mtime_ns, replace(sidecar, version=id), commit, standing.size, tags_of(standing, xattrs))
     if known:
         shelf.change(version)
     else:
         shelf.put(version)
 
 
-def _guard_place(workspace: Workspace, place: Place | None, guard: Guard) -> Condition | None:
+def _judge_place(workspace: Workspace, place: Place | None, expected: Expected) -> Condition | None:
     """Judge the removal of what stands at a place, and return what judges it again in the moment of it."""
-    if place is None or place.standing is None or not guard:
+    if place is None or place.standing is None or not expected:
         return None
     standing = place.standing
-    record = record_of(standing, workspace.xattrs(standing.node))
-    judge_removal(guard, State(record.etag, standing.mtime_ns // 1_000_000_000), standing.size)
+    sidecar = sidecar_of(standing, workspace.xattrs(standing.node))
+    judge_removal(expected, State(sidecar.etag, standing.mtime_ns // 1_000_000_000), standing.size)
     return demand_same(standing)
 
 
@@ -238,7 +238,7 @@ def _version_in_tree(workspace: Workspace, shelf: Shelf, place: Place | None) ->
     """Return the version that stands in the tree, empty when nothing does."""
     if place is None or place.standing is None:
         return ""
-    return version_of(shelf, record_of(place.standing, workspace.xattrs(place.standing.node)))
+    return version_of(shelf, sidecar_of(place.standing, workspace.xattrs(place.standing.node)))
 
 
 def _uncover(call: Call, workspace: Workspace, shelf: Shelf, *, present: bool) -> None:
@@ -246,11 +246,11 @@ def _uncover(call: Call, workspace: Workspace, shelf: Shelf, *, present: bool) -
     if present or not shelf.versions or shelf.versions[0].is_marker:
         return
     newest = shelf.versions[0]
-    assert newest.record is not None
-    record = newest.record
+    assert newest.sidecar is not None
+    sidecar = newest.sidecar
 
     def attach(content: bytes) -> Mapping[bytes, bytes | None]:
-        return {RECORD: record.encode(content), TAGS: encode_tags(newest.tags, content)}
+        return {SIDECAR: sidecar.encode(content), TAGS: encode_tags(newest.tags, content)}
 
     with call.opened(at=newest.commit) as past:
         source = find_object(past, shelf.key).standing
@@ -295,13 +295,13 @@ def _remove_directory(workspace: Workspace, key: bytes) -> None:
         return
     assert place.standing is not None
     node = place.standing.node
-    known = RECORD in workspace.xattrs(node)
+    known = SIDECAR in workspace.xattrs(node)
     if not workspace.list(node):
         workspace.rmdir(place.parent, place.name)
         if place.parent != ROOT:
             prune(workspace, place.parent)
     elif known:
-        workspace.set_xattr(node, RECORD, None)
+        workspace.set_xattr(node, SIDECAR, None)
         workspace.set_xattr(node, IMPLIED, b"1")
 
 

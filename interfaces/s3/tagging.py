@@ -13,9 +13,9 @@ from interfaces.s3.call import Call
 from interfaces.s3.documents import Tags, parse_tagging
 from interfaces.s3.markup import document, group, tag
 from interfaces.s3.reading import render_version
-from interfaces.s3.records import TAGS, encode_tags
 from interfaces.s3.seeing import Seen, opened_object, see_object, see_version
 from interfaces.s3.shelf import Shelves
+from interfaces.s3.sidecars import TAGS, encode_tags
 from interfaces.web.asgi import Reply
 
 

@@ -20,7 +20,7 @@ from interfaces.s3.documents import Tags
 from interfaces.s3.faults import S3Fault
 from interfaces.s3.listing import read_ask, read_limit, render_owner, render_time
 from interfaces.s3.markup import document, group, tag
-from interfaces.s3.records import Record, decode_record, record_fields
+from interfaces.s3.sidecars import Sidecar, decode_sidecar, sidecar_fields
 from interfaces.web.asgi import Reply
 
 LIFETIME = 7 * 86_400
@@ -54,7 +54,7 @@ class Begun:
 
     id: str
     key: bytes
-    record: Record
+    sidecar: Sidecar
     tags: Tags
     created: int
     principal: str
@@ -119,19 +119,19 @@ class Uploads:
                 self._workspace.unstage(body["staged"])
             self._remove(key)
 
-    def finish(self, id: str, key: bytes, record: Record, version: str) -> None:
+    def finish(self, id: str, key: bytes, sidecar: Sidecar, version: str) -> None:
         """End an upload that became an object, and remember as what: a client that missed the answer asks again."""
-        self._notes.put(self._done + id, {"key": key.decode(), "record": record_fields(record), "version": version}, 0)
+        self._notes.put(self._done + id, {"key": key.decode(), "sidecar": sidecar_fields(sidecar), "version": version}, 0)
         self.end(id)
         oldest = f"{int((self._call.door.clock() - LIFETIME) * 1e9):016x}"
         for done in self._notes.keys(self._done)[:_SWEPT]:
             if done[len(self._done) :] < oldest:
                 self._remove(done)
 
-    def find_finished(self, id: str, key: bytes) -> tuple[Record, str] | None:
+    def find_finished(self, id: str, key: bytes) -> tuple[Sidecar, str] | None:
         """Return what a finished upload became and as which version, None when it is unknown."""
         body = self._notes.find(self._done + id)[1] if id.isalnum() else {}
-        return (decode_record(body["record"]), body["version"]) if body and body["key"].encode() == key else None
+        return (decode_sidecar(body["sidecar"]), body["version"]) if body and body["key"].encode() == key else None
 
     def _remove(self, key: str) -> None:
         for _ in range(_TRIES):
@@ -240,7 +240,7 @@ def _render_part(part: UploadedPart, algorithm: Algorithm | None) -> str:
 def _encode(upload: Begun) -> Document:
     return {
         "key": upload.key.decode(),
-        "record": record_fields(replace(upload.record, etag="-")),
+        "sidecar": sidecar_fields(replace(upload.sidecar, etag="-")),
         "tags": [list(pair) for pair in upload.tags],
         "created": upload.created,
         "principal": upload.principal,
@@ -254,7 +254,7 @@ def _decode(id: str, body: Mapping[str, Any]) -> Begun:
     return Begun(
         id,
         body["key"].encode(),
-        decode_record(body["record"]),
+        decode_sidecar(body["sidecar"]),
         tuple((name, value) for name, value in body["tags"]),
         body["created"],
         body["principal"],

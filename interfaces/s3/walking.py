@@ -16,7 +16,7 @@ from operator import itemgetter
 
 from interfaces.port import Attributes, Workspace
 from interfaces.s3.keys import decode_name, decode_part, is_beside_directory, is_part, without_mark
-from interfaces.s3.records import RECORD
+from interfaces.s3.sidecars import SIDECAR
 from interfaces.s3.tree import IMPLIED, descend
 
 SLASH = b"/"
@@ -59,7 +59,7 @@ def walk_keys(workspace: Workspace, wanted: Wanted) -> Iterator[Found]:
 def is_directory_key(workspace: Workspace, directory: Attributes, *, empty: bool) -> bool:
     """Tell whether a directory is itself a key (rule 4)."""
     xattrs = workspace.xattrs(directory.node)
-    return RECORD in xattrs or (empty and IMPLIED not in xattrs)
+    return SIDECAR in xattrs or (empty and IMPLIED not in xattrs)
 
 
 def _walk(workspace: Workspace, node: int, base: bytes, wanted: Wanted, *, folds: bool) -> Iterator[Found]:

@@ -13,17 +13,17 @@ from dataclasses import replace
 from interfaces.faults import Fault
 from interfaces.port import Workspace
 from interfaces.s3.call import Call
-from interfaces.s3.conditions import Guard, is_guarded
+from interfaces.s3.conditions import Expected, is_conditional
 from interfaces.s3.documents import PUBLIC_ACLS, Deletion, Doomed, Tags, parse_deletion, parse_tag_header
 from interfaces.s3.faults import S3Fault
 from interfaces.s3.keys import MAX_KEY, check_key
 from interfaces.s3.markup import document, group, tag
 from interfaces.s3.payload import UNKNOWN, BodyPlan, CheckedContent
 from interfaces.s3.reading import Headers, render_version
-from interfaces.s3.records import Record, read_record, render_checksum, with_checksum
 from interfaces.s3.refusals import describe_fault
 from interfaces.s3.sealing import CustomerKey, Seal, check_encryption, draw_span, make_seal, read_key, render_key, tag_content, turn_content
 from interfaces.s3.seeing import EMPTY_MD5
+from interfaces.s3.sidecars import Sidecar, read_sidecar, render_checksum, with_checksum
 from interfaces.s3.storing import (
     Draft,
     Removed,
@@ -57,21 +57,21 @@ async def put_object(call: Call) -> Reply:
     plan = call.plan()
     if plan.length > MAX_SINGLE:
         raise S3Fault("EntityTooLarge", elements={"ProposedSize": str(plan.length), "MaxSizeAllowed": str(MAX_SINGLE)})
-    record, tags, key = read_record(call.headers), read_tags(call.headers), read_key(call.headers)
+    sidecar, tags, key = read_sidecar(call.headers), read_tags(call.headers), read_key(call.headers)
     if key:
-        record = replace(record, seal=seal_single(key, plan.length, call.door.entropy))
+        sidecar = replace(sidecar, seal=seal_single(key, plan.length, call.door.entropy))
     upload = Upload(call.request, call.door.limits)
     content = plan.open(upload)
-    stored = await upload.into(call.door.pool, _put, call, plan, content, record, tags, key)
-    told = [("etag", f'"{stored.record.etag}"'), *render_checksum(stored.record), *render_version(stored.version), *render_key(key)]
+    stored = await upload.into(call.door.pool, _put, call, plan, content, sidecar, tags, key)
+    told = [("etag", f'"{stored.sidecar.etag}"'), *render_checksum(stored.sidecar), *render_version(stored.version), *render_key(key)]
     return Reply(200, told)
 
 
 def delete_object(call: Call) -> Reply:
     """Answer ``DELETE`` of an object, or of a version of one."""
     check_key(call.key)
-    guards = [call.headers.get(name, "") for name in ("if-match", "x-amz-if-match-last-modified-time", "x-amz-if-match-size")]
-    doomed = Doomed(call.text_key, call.parameters.get("versionId", ""), *guards)
+    told = [call.headers.get(name, "") for name in ("if-match", "x-amz-if-match-last-modified-time", "x-amz-if-match-size")]
+    doomed = Doomed(call.text_key, call.parameters.get("versionId", ""), *told)
     with call.opened() as workspace:
         removed = _remove(call, workspace, doomed)
         settle(call, workspace, f"delete {call.text_key}")
@@ -119,16 +119,16 @@ def _demand_private(call: Call, workspace: Workspace) -> None:
         raise S3Fault("AccessDenied", "The bucket blocks public ACLs.")
 
 
-def _put(call: Call, plan: BodyPlan, content: CheckedContent, record: Record, tags: Tags, key: CustomerKey | None) -> Stored:
+def _put(call: Call, plan: BodyPlan, content: CheckedContent, sidecar: Sidecar, tags: Tags, key: CustomerKey | None) -> Stored:
     with call.opened() as workspace:
         _demand_private(call, workspace)
-        if call.key.endswith(b"/") and plan.length == 0 and not is_guarded(call.headers):
+        if call.key.endswith(b"/") and plan.length == 0 and not is_conditional(call.headers):
             content.read(1)
             settings = settings_of(call.door, workspace.branch)
             if not settings.versioning:
-                return store_directory(call, workspace, with_checksum(replace(record, etag=EMPTY_MD5), content.checksum), tags)
-        draft = Draft(lambda: with_checksum(replace(record, etag=tag_content(content.md5, key)), content.checksum), tags)
-        sealed = turn_content(content, key, record.seal.spans if record.seal else ())
+                return store_directory(call, workspace, with_checksum(replace(sidecar, etag=EMPTY_MD5), content.checksum), tags)
+        draft = Draft(lambda: with_checksum(replace(sidecar, etag=tag_content(content.md5, key)), content.checksum), tags)
+        sealed = turn_content(content, key, sidecar.seal.spans if sidecar.seal else ())
         return store_object(call, workspace, draft, publish_content(workspace, sealed))
 
 
@@ -147,10 +147,10 @@ def _remove(call: Call, workspace: Workspace, doomed: Doomed) -> Removed:
     key = doomed.key.encode()
     if len(key) > MAX_KEY:
         return Removed()
-    guard = Guard(doomed.etag, doomed.modified, doomed.size)
+    expected = Expected(doomed.etag, doomed.modified, doomed.size)
     if doomed.version:
-        return remove_version(call, workspace, key, doomed.version, guard)
-    return remove_object(call, workspace, key, guard)
+        return remove_version(call, workspace, key, doomed.version, expected)
+    return remove_object(call, workspace, key, expected)
 
 
 def _removal_headers(removed: Removed) -> Headers:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from interfaces.s3.conditions import State, guard_write, judge_read, judge_source, judge_write
+from interfaces.s3.conditions import State, condition_of_write, judge_read, judge_source, judge_write
 from interfaces.s3.faults import S3Fault
 
 NOW = State("abc", 1_800_000_000)
@@ -87,23 +87,23 @@ def test_a_copy_is_judged_by_its_source(name: str, value: str, code: str) -> Non
 
 
 def test_a_write_without_conditions_is_not_judged_again() -> None:
-    assert guard_write({}, None, lambda _: "abc") is None
+    assert condition_of_write({}, None, lambda _: "abc") is None
 
 
 def test_a_write_whose_object_stayed_goes_on() -> None:
-    condition = guard_write({"if-match": '"abc"'}, Standing(b"1"), lambda _: "abc")  # type: ignore[arg-type]
+    condition = condition_of_write({"if-match": '"abc"'}, Standing(b"1"), lambda _: "abc")  # type: ignore[arg-type]
     assert condition is not None
     condition(Standing(b"1"))  # type: ignore[arg-type]
 
 
 def test_a_write_whose_object_changed_is_a_conflict() -> None:
-    condition = guard_write({"if-match": '"abc"'}, Standing(b"1"), lambda _: "abc")  # type: ignore[arg-type]
+    condition = condition_of_write({"if-match": '"abc"'}, Standing(b"1"), lambda _: "abc")  # type: ignore[arg-type]
     assert condition is not None
     assert code_of(condition, Standing(b"2")) == "ConditionalRequestConflict"
     assert code_of(condition, None) == "ConditionalRequestConflict"
 
 
 def test_a_write_that_wanted_no_object_fails_for_one_that_came_meanwhile() -> None:
-    condition = guard_write({"if-none-match": "*"}, None, lambda _: "abc")
+    condition = condition_of_write({"if-none-match": "*"}, None, lambda _: "abc")
     assert condition is not None
     assert code_of(condition, Standing(b"2")) == "PreconditionFailed"

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from interfaces.s3.faults import S3Fault
 from interfaces.s3.ranges import Span, read_part_number, read_part_range, read_range, read_source_range
-from interfaces.s3.records import Part
+from interfaces.s3.sidecars import Part
 
 PARTS = (Part(1, 5), Part(3, 4), Part(4, 1))
 

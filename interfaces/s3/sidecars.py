@@ -1,10 +1,10 @@
 """What S3 knows of an object besides its bytes, kept in two extended attributes of the file. Pure.
 
-1. A record names the content it was made for (`Attributes.content`). Once another door changed the bytes it counts for nothing: tag,
+1. A sidecar names the content it was made for (`Attributes.content`). Once another door changed the bytes it counts for nothing: tag,
    headers, metadata, checksums and tags of an object are those of its content, or none.
 2. The entity tag is the MD5 of a single put, ``<md5 of md5s>-<parts>`` of a multipart upload. A file that another door wrote has a tag made
    of its content's identity, with a dash, so that no client takes it for an MD5; it is stable until the content changes.
-3. Unknown fields of a record are left alone: a later release may write more.
+3. Unknown fields of a sidecar are left alone: a later release may write more.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from interfaces.s3.documents import Tags
 from interfaces.s3.faults import S3Fault
 from interfaces.s3.sealing import Seal, decode_seal, seal_fields
 
-RECORD = b"user.s3.object"
+SIDECAR = b"user.s3.object"
 TAGS = b"user.s3.tags"
 
 MAX_METADATA = 2048
@@ -66,7 +66,7 @@ class Summary:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class Sidecar:
     """One object as S3 tells it. `headers` and `metadata` are what its writer sent; `parts` is empty for a single put.
 
     `seal` is there when the bytes of the file are sealed under a key of the client's.
@@ -81,52 +81,52 @@ class Record:
     seal: Seal | None = None
 
     def encode(self, content: bytes) -> bytes:
-        """Return the record as the attribute of the file that has `content`."""
-        return json.dumps({"c": content.decode("latin-1"), **record_fields(self)}, separators=(",", ":")).encode()
+        """Return the sidecar as the attribute of the file that has `content`."""
+        return json.dumps({"c": content.decode("latin-1"), **sidecar_fields(self)}, separators=(",", ":")).encode()
 
 
-def record_of(attributes: Attributes, xattrs: Mapping[bytes, bytes]) -> Record:
-    """Return the record of a file; one that another door wrote has only a tag."""
-    raw = xattrs.get(RECORD)
+def sidecar_of(attributes: Attributes, xattrs: Mapping[bytes, bytes]) -> Sidecar:
+    """Return the sidecar of a file; one that another door wrote has only a tag."""
+    raw = xattrs.get(SIDECAR)
     if raw is not None:
-        content, record = _decode_short(raw) if len(raw) <= _SHORT else _decode(raw)
+        content, sidecar = _decode_short(raw) if len(raw) <= _SHORT else _decode(raw)
         if content == attributes.content:
-            return record
-    return Record(foreign_tag(attributes.content))
+            return sidecar
+    return Sidecar(foreign_tag(attributes.content))
 
 
 def etag_of(attributes: Attributes, xattrs: Mapping[bytes, bytes]) -> str:
     """Return the entity tag of a file, without quotes."""
-    return record_of(attributes, xattrs).etag
+    return sidecar_of(attributes, xattrs).etag
 
 
-def record_fields(record: Record) -> dict[str, object]:
-    """Return a record as a JSON object; what says nothing is left out."""
-    checksum = record.checksum
+def sidecar_fields(sidecar: Sidecar) -> dict[str, object]:
+    """Return a sidecar as a JSON object; what says nothing is left out."""
+    checksum = sidecar.checksum
     fields = {
-        "e": record.etag,
-        "h": dict(record.headers),
-        "m": dict(record.metadata),
+        "e": sidecar.etag,
+        "h": dict(sidecar.headers),
+        "m": dict(sidecar.metadata),
         "k": [checksum.algorithm.value, checksum.text, checksum.composite] if checksum else None,
-        "p": [[part.number, part.size, part.checksum] for part in record.parts],
-        "v": record.version,
-        "s": seal_fields(record.seal) if record.seal else None,
+        "p": [[part.number, part.size, part.checksum] for part in sidecar.parts],
+        "v": sidecar.version,
+        "s": seal_fields(sidecar.seal) if sidecar.seal else None,
     }
     return {name: value for name, value in fields.items() if value}
 
 
-def _decode(raw: bytes) -> tuple[bytes, Record]:
-    """Return the content a record was made for, and the record."""
+def _decode(raw: bytes) -> tuple[bytes, Sidecar]:
+    """Return the content a sidecar was made for, and the sidecar."""
     fields = json.loads(raw)
-    return fields.get("c", "").encode("latin-1"), decode_record(fields)
+    return fields.get("c", "").encode("latin-1"), decode_sidecar(fields)
 
 
 _decode_short = lru_cache(maxsize=4096)(_decode)
 """Records of objects that are read again and again; what is read is never changed. Long ones (of many parts) would take too much memory."""
 
 
-def decode_record(fields: Mapping[str, object]) -> Record:
-    """Return the record that `record_fields` told."""
+def decode_sidecar(fields: Mapping[str, object]) -> Sidecar:
+    """Return the sidecar that `sidecar_fields` told."""
     known = dict(fields)
     checksum = known.get("k")
     parts = known.get("p") or []
@@ -134,7 +134,7 @@ def decode_record(fields: Mapping[str, object]) -> Record:
     assert isinstance(headers, dict)
     assert isinstance(metadata, dict)
     assert isinstance(parts, list)
-    return Record(
+    return Sidecar(
         str(known["e"]),
         headers,
         metadata,
@@ -166,7 +166,7 @@ def tags_of(attributes: Attributes, xattrs: Mapping[bytes, bytes]) -> Tags:
     return tuple((name, value) for name, value in fields["t"])
 
 
-def read_record(headers: Mapping[str, str]) -> Record:
+def read_sidecar(headers: Mapping[str, str]) -> Sidecar:
     """Return the headers and metadata a writer sends, with no tag yet. Raises ``MetadataTooLarge``."""
     metadata = {name[len(_META) :]: _decode_text(value) for name, value in headers.items() if name.startswith(_META)}
     size = sum(len(name) + len(value) for name, value in metadata.items())
@@ -175,27 +175,27 @@ def read_record(headers: Mapping[str, str]) -> Record:
     kept = {name: headers[name] for name in KEPT_HEADERS if headers.get(name)}
     if "content-encoding" in kept:
         kept["content-encoding"] = _without_chunking(kept["content-encoding"])
-    return Record("", {name: value for name, value in kept.items() if value}, metadata)
+    return Sidecar("", {name: value for name, value in kept.items() if value}, metadata)
 
 
-def with_checksum(record: Record, checksum: Checksum | None) -> Record:
-    """Return the record of an object written at once, with its checksum."""
-    return replace(record, checksum=Summary(checksum.algorithm, checksum.text)) if checksum else record
+def with_checksum(sidecar: Sidecar, checksum: Checksum | None) -> Sidecar:
+    """Return the sidecar of an object written at once, with its checksum."""
+    return replace(sidecar, checksum=Summary(checksum.algorithm, checksum.text)) if checksum else sidecar
 
 
-def render_record(record: Record) -> list[tuple[str, str]]:
-    """Return the headers that tell a record, but for its checksum."""
-    headers = [("etag", f'"{record.etag}"'), ("content-type", record.headers.get("content-type", DEFAULT_TYPE))]
-    headers.extend((name, value) for name, value in record.headers.items() if name != "content-type")
-    headers.extend((_META + name, _encode_text(value)) for name, value in record.metadata.items())
+def render_sidecar(sidecar: Sidecar) -> list[tuple[str, str]]:
+    """Return the headers that tell a sidecar, but for its checksum."""
+    headers = [("etag", f'"{sidecar.etag}"'), ("content-type", sidecar.headers.get("content-type", DEFAULT_TYPE))]
+    headers.extend((name, value) for name, value in sidecar.headers.items() if name != "content-type")
+    headers.extend((_META + name, _encode_text(value)) for name, value in sidecar.metadata.items())
     return headers
 
 
-def render_checksum(record: Record) -> list[tuple[str, str]]:
-    """Return the headers that tell the checksum of a record."""
-    if record.checksum is None:
+def render_checksum(sidecar: Sidecar) -> list[tuple[str, str]]:
+    """Return the headers that tell the checksum of a sidecar."""
+    if sidecar.checksum is None:
         return []
-    return [(record.checksum.algorithm.header, record.checksum.text), ("x-amz-checksum-type", record.checksum.kind)]
+    return [(sidecar.checksum.algorithm.header, sidecar.checksum.text), ("x-amz-checksum-type", sidecar.checksum.kind)]
 
 
 def _decode_text(value: str) -> str:
