@@ -30,7 +30,6 @@ from interfaces.web.pool import Pool
 from interfaces.web.problems import Refusal
 from interfaces.webdav.copying import copy, move
 from interfaces.webdav.faults import render_fault
-from interfaces.webdav.guarding import check_reading
 from interfaces.webdav.headers import read_destination, strip_prefix
 from interfaces.webdav.listing import list_lobby, list_place
 from interfaces.webdav.lobby import COLLECTION, find_exhibit, list_exhibits, read_only, split_branch
@@ -40,6 +39,7 @@ from interfaces.webdav.markup import MAX_BYTES
 from interfaces.webdav.patching import patch
 from interfaces.webdav.places import Place, locate, members
 from interfaces.webdav.reading import answer_exhibit, answer_file, index
+from interfaces.webdav.terms import check_reading
 from interfaces.webdav.visit import Address, Visit
 from interfaces.webdav.writing import check_put, delete, make_collection, put
 

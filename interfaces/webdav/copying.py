@@ -22,11 +22,11 @@ from interfaces.port import Access, Attributes, Workspace
 from interfaces.web.asgi import Reply
 from interfaces.web.contents import HandleContent
 from interfaces.web.names import Names
-from interfaces.webdav.guarding import Guard
 from interfaces.webdav.headers import Depth, read_depth, read_overwrite
-from interfaces.webdav.locks import Effect
+from interfaces.webdav.locks import Reach
 from interfaces.webdav.places import Place
 from interfaces.webdav.properties import DEAD
+from interfaces.webdav.terms import Terms
 from interfaces.webdav.visit import Visit
 from interfaces.webdav.writing import DIRECTORY_MODE, Removal, describe_failures, forget_locks
 
@@ -54,10 +54,10 @@ def copy(departure: Visit, arrival: Visit) -> Reply:
     passage = Passage(departure, arrival, read_overwrite(headers))
     depth = read_depth(headers, Depth.INFINITY, _COPY_DEPTHS)
     source = departure.place.existing()
-    guard = _require(passage, source, moves=False)
+    terms = _require(passage, source, moves=False)
     if not stat.S_ISDIR(source.st_mode):
-        return _copy_file(passage, source, guard)
-    existed = _clear(passage, guard)
+        return _copy_file(passage, source, terms)
+    existed = _clear(passage, terms)
     copying = _Copying(departure.place.workspace, arrival.place.workspace, within=passage.within)
     copying.copy(source, arrival.place.directory(), arrival.place.names, deep=depth is Depth.INFINITY)
     arrival.place.workspace.sync()
@@ -75,10 +75,10 @@ def move(departure: Visit, arrival: Visit) -> Reply:
         read_depth(headers, Depth.INFINITY, _MOVE_DEPTHS)
     if not passage.within:
         raise Fault(Kind.NOT_PERMITTED, "nothing is moved from one branch to another", hint="copy it, then delete it")
-    guard = _require(passage, source, moves=True)
+    terms = _require(passage, source, moves=True)
     existed = arrival.place.attributes is not None
     if existed and (stat.S_ISDIR(source.st_mode) or arrival.place.is_collection):
-        _clear(passage, guard)
+        _clear(passage, terms)
     _rename(passage)
     departure.place.workspace.sync()
     forget_locks(departure, departure.place.names, itself=True)
@@ -86,28 +86,28 @@ def move(departure: Visit, arrival: Visit) -> Reply:
     return Reply(204 if existed else 201)
 
 
-def _require(passage: Passage, source: Attributes, *, moves: bool) -> Guard:
-    """Return the guard of the destination. Raises `Kind.PRECONDITION`, `Kind.INTO_ITSELF`, a 423 `Objection` when it cannot be."""
+def _require(passage: Passage, source: Attributes, *, moves: bool) -> Terms:
+    """Return the terms of the destination. Raises `Kind.PRECONDITION`, `Kind.INTO_ITSELF`, a 423 `Objection` when it cannot be."""
     here, there = passage.departure.place, passage.arrival.place
     if moves:
         here.workspace.require_writable(here.directory(), here.name)
     there.workspace.require_writable(there.directory(), there.name)
     if passage.within and (_is_in(there.names, here.names) or _is_in(here.names, there.names)):
         raise Fault(Kind.INTO_ITSELF, f"{here.title} and {there.title} are one in the other", hint="choose a destination beside the source")
-    Guard(passage.departure).require(source, *([Effect(here.names, membership=True, below=True)] if moves else []))
+    Terms(passage.departure).require(source, *([Reach(here.names, membership=True, below=True)] if moves else []))
     if there.attributes is not None and not passage.overwrite:
         raise _exists(there)
-    effect = Effect(there.names, membership=there.attributes is None, below=True)
-    guard = Guard(passage.arrival)
-    guard.require_unlocked(passage.arrival.book.read(), effect)
-    return guard
+    reach = Reach(there.names, membership=there.attributes is None, below=True)
+    terms = Terms(passage.arrival)
+    terms.require_unlocked(passage.arrival.book.read(), reach)
+    return terms
 
 
 def _is_in(names: Names, other: Names) -> bool:
     return names[: len(other)] == other
 
 
-def _clear(passage: Passage, guard: Guard) -> bool:
+def _clear(passage: Passage, terms: Terms) -> bool:
     """Remove what stands at the destination, and tell whether anything did. Raises the fault of what stays."""
     place = passage.arrival.place
     if place.attributes is None:
@@ -115,7 +115,7 @@ def _clear(passage: Passage, guard: Guard) -> bool:
     if not place.is_collection:
         place.workspace.unlink(place.directory(), place.name)
         return True
-    removal = Removal(passage.arrival, guard)
+    removal = Removal(passage.arrival, terms)
     removal.remove(place.directory(), place.names, place.attributes)
     if removal.failures:
         raise removal.failures[0][1]
@@ -133,14 +133,14 @@ def _rename(passage: Passage) -> None:
         raise
 
 
-def _copy_file(passage: Passage, source: Attributes, guard: Guard) -> Reply:
+def _copy_file(passage: Passage, source: Attributes, terms: Terms) -> Reply:
     there = passage.arrival.place
-    existed = _clear(passage, guard) if there.is_collection else there.attributes is not None
+    existed = _clear(passage, terms) if there.is_collection else there.attributes is not None
 
     def still_so(current: Attributes | None) -> None:
         if current is not None and not passage.overwrite:
             raise _exists(there)
-        guard.require_unlocked(passage.arrival.book.read(), Effect(there.names, membership=current is None))
+        terms.require_unlocked(passage.arrival.book.read(), Reach(there.names, membership=current is None))
 
     if passage.within:
         there.workspace.copy(source.node, there.directory(), there.name, condition=still_so)

@@ -22,13 +22,13 @@ from interfaces.web.names import Names, encode_segment
 from interfaces.web.pool import Pool
 from interfaces.webdav.bodies import Wanted, parse_propfind
 from interfaces.webdav.faults import XML, Objection
-from interfaces.webdav.guarding import check_reading
 from interfaces.webdav.headers import Depth, read_depth
 from interfaces.webdav.lobby import Exhibit
 from interfaces.webdav.markup import DAV, empty
 from interfaces.webdav.multistatus import HEAD, TAIL, described
 from interfaces.webdav.places import members
 from interfaces.webdav.properties import EVERYWHERE, LIVE, LOCKING, Subject, Surroundings, Tell, decode_dead, titles_of
+from interfaces.webdav.terms import check_reading
 from interfaces.webdav.visit import Visit
 
 BATCH = 1000

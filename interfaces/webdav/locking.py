@@ -18,11 +18,11 @@ from interfaces.port import Attributes
 from interfaces.web.asgi import Reply
 from interfaces.webdav.bodies import LockWish, parse_lockinfo
 from interfaces.webdav.faults import XML, Objection
-from interfaces.webdav.guarding import Guard, locked
 from interfaces.webdav.headers import Depth, read_depth, read_lock_token, read_timeout
-from interfaces.webdav.locks import Effect, Lock, Locks, conflicting, covering, covers, held
+from interfaces.webdav.locks import Lock, Locks, Reach, conflicting, covering, covers, held
 from interfaces.webdav.markup import document
 from interfaces.webdav.properties import Surroundings, discovery
+from interfaces.webdav.terms import Terms, locked
 from interfaces.webdav.visit import Visit
 
 FILE_MODE = 0o644
@@ -37,7 +37,7 @@ def lock(visit: Visit, fresh_token: Callable[[], str]) -> Reply:
     wish = parse_lockinfo(visit.body)
     depth = read_depth(visit.request.headers, Depth.INFINITY, _DEPTHS)
     _require_writable(visit)
-    Guard(visit).require(visit.place.attributes, *([Effect(visit.place.names, membership=True)] if visit.place.attributes is None else []))
+    Terms(visit).require(visit.place.attributes, *([Reach(visit.place.names, membership=True)] if visit.place.attributes is None else []))
     wanted = _make(visit, wish, fresh_token(), deep=depth is Depth.INFINITY)
     visit.book.change(lambda locks: _beside(visit, locks, wanted))
     made = visit.place.attributes is None and _make_empty(visit, wanted)
@@ -64,12 +64,12 @@ def unlock(visit: Visit) -> Reply:
 
 def _refresh(visit: Visit) -> Reply:
     visit.place.existing()
-    guard = Guard(visit)
-    guard.require(visit.place.attributes)
+    terms = Terms(visit)
+    terms.require(visit.place.attributes)
     seconds, principal = read_timeout(visit.request.headers), visit.caller.principal
 
     def mine(lock: Lock) -> bool:
-        return covers(lock, visit.place.names) and held(lock, guard.submitted, principal)
+        return covers(lock, visit.place.names) and held(lock, terms.submitted, principal)
 
     def again(locks: Locks) -> Locks:
         if not any(map(mine, locks)):

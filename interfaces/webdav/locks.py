@@ -36,7 +36,7 @@ Locks = tuple[Lock, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Effect:
+class Reach:
     """What a request changes: the resource at `names`; with `membership` also that its name exists; with `below` all that is below it."""
 
     names: Names
@@ -70,15 +70,15 @@ def conflicting(locks: Locks, wanted: Lock) -> Locks:
     return tuple(lock for lock in near if not (lock.shared and wanted.shared))
 
 
-def obstructing(locks: Locks, effect: Effect, submitted: frozenset[str], principal: str) -> Locks:
+def obstructing(locks: Locks, reach: Reach, submitted: frozenset[str], principal: str) -> Locks:
     """Return the locks that stop a principal who submits these tokens; empty when nothing does."""
     if not locks:
         return ()
-    affected = [effect.names]
-    if effect.membership and effect.names:
-        affected.append(effect.names[:-1])
-    if effect.below:
-        affected.extend(lock.names for lock in below(locks, effect.names))
+    affected = [reach.names]
+    if reach.membership and reach.names:
+        affected.append(reach.names[:-1])
+    if reach.below:
+        affected.extend(lock.names for lock in below(locks, reach.names))
     found = (lock for names in affected for lock in _stopping(covering(locks, names), submitted, principal))
     return tuple(dict.fromkeys(found))
 

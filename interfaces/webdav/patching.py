@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 from interfaces.port import AttributeChange
 from interfaces.web.asgi import Reply
 from interfaces.webdav.bodies import Setting, parse_proppatch
-from interfaces.webdav.guarding import Guard
-from interfaces.webdav.locks import Effect
+from interfaces.webdav.locks import Reach
 from interfaces.webdav.markup import empty
 from interfaces.webdav.multistatus import answer, propstat
 from interfaces.webdav.properties import DEAD, EXECUTABLE, MODIFIED, PROTECTED, decode_dead, encode_dead, parse_date
+from interfaces.webdav.terms import Terms
 from interfaces.webdav.visit import Visit
 
 _PROTECTED = "<D:error><D:cannot-modify-protected-property/></D:error>"
@@ -50,7 +50,7 @@ def patch(visit: Visit) -> Reply:
     settings = parse_proppatch(visit.body)
     attributes = visit.place.existing()
     workspace, node = visit.place.workspace, attributes.node
-    Guard(visit).require(attributes, Effect(visit.place.names))
+    Terms(visit).require(attributes, Reach(visit.place.names))
     dead = decode_dead(workspace.xattrs(node))
     weighed = weigh(settings, dead, attributes.st_mode)
     value = encode_dead(weighed.dead)

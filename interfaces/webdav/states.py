@@ -1,9 +1,9 @@
 """The ``If`` header (RFC 4918 section 10.4): what a client believes to be so, and the lock tokens it holds. Pure.
 
-1. The header is a set of lists; it holds when one list holds; a list holds when each of its conditions does.
+1. The header is a set of lists; it holds when one list holds; a list holds when each of its assertions does.
 2. A list speaks of the resource of its tag, or without tag of the one the request names.
 3. Whatever tokens are written anywhere in it count as submitted; whether they are the right ones is not asked here.
-4. Reading is one pass over the text without going back, over at most `MAX_LENGTH` characters and `MAX_CONDITIONS` conditions.
+4. Reading is one pass over the text without going back, over at most `MAX_LENGTH` characters and `MAX_ASSERTIONS` assertions.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from interfaces.faults import Fault, Kind
 
 MAX_LENGTH = 16 << 10
-MAX_CONDITIONS = 512
+MAX_ASSERTIONS = 512
 
 _TOKEN = re.compile(r"\s*(?:(<[^<>\s]+>)|(\()|(\))|(\[(?:W/)?\"[^\"\]]*\"\])|(not(?=[\s<\[])))\s*", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class Assertion:
     """One belief: a state token holds for the resource, or its entity tag (in quotes) is this one; or, negated, not."""
 
     token: str = ""
@@ -31,10 +31,10 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Belief:
-    """One list: all conditions are believed of the resource at `address` (empty: the one the request names)."""
+    """One list: all assertions are believed of the resource at `address` (empty: the one the request names)."""
 
     address: str
-    conditions: tuple[Condition, ...]
+    assertions: tuple[Assertion, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +58,8 @@ def parse_if(text: str) -> tuple[Belief, ...]:
                 address, position = words[position][1:-1], position + 1
             else:
                 raise _unreadable("lists with and without a tag do not mix")
-        conditions, position = _read_list(words, position)
-        beliefs.append(Belief(address, conditions))
+        assertions, position = _read_list(words, position)
+        beliefs.append(Belief(address, assertions))
     if not beliefs:
         raise _unreadable("it is empty")
     return tuple(beliefs)
@@ -67,23 +67,23 @@ def parse_if(text: str) -> tuple[Belief, ...]:
 
 def submitted_tokens(beliefs: tuple[Belief, ...]) -> frozenset[str]:
     """Return every state token in the header."""
-    return frozenset(condition.token for belief in beliefs for condition in belief.conditions if condition.token)
+    return frozenset(assertion.token for belief in beliefs for assertion in belief.assertions if assertion.token)
 
 
 def holds(beliefs: tuple[Belief, ...], state_of: Callable[[str], State]) -> bool:
     """Tell whether the header holds; `state_of` tells about the resource of a tag (empty: the one the request names)."""
-    return any(_list_holds(belief.conditions, state_of(belief.address)) for belief in beliefs)
+    return any(_list_holds(belief.assertions, state_of(belief.address)) for belief in beliefs)
 
 
-def _list_holds(conditions: tuple[Condition, ...], state: State) -> bool:
-    return all(_condition_holds(condition, state) != condition.negated for condition in conditions)
+def _list_holds(assertions: tuple[Assertion, ...], state: State) -> bool:
+    return all(_assertion_holds(assertion, state) != assertion.negated for assertion in assertions)
 
 
-def _condition_holds(condition: Condition, state: State) -> bool:
-    if condition.token:
-        return condition.token in state.tokens
+def _assertion_holds(assertion: Assertion, state: State) -> bool:
+    if assertion.token:
+        return assertion.token in state.tokens
     # A weak tag never matches: what it guards is a change (RFC 9110 section 8.8.3.2).
-    return bool(state.etag) and condition.etag == state.etag
+    return bool(state.etag) and assertion.etag == state.etag
 
 
 def _split(text: str) -> list[str]:
@@ -95,33 +95,33 @@ def _split(text: str) -> list[str]:
             raise _unreadable(f"it cannot be understood from {text[position : position + 20]!r} on")
         words.append(match[0].strip())
         position = match.end()
-        if len(words) > MAX_CONDITIONS:
-            raise _unreadable(f"it has more than {MAX_CONDITIONS} parts")
+        if len(words) > MAX_ASSERTIONS:
+            raise _unreadable(f"it has more than {MAX_ASSERTIONS} parts")
     return words
 
 
-def _read_list(words: list[str], position: int) -> tuple[tuple[Condition, ...], int]:
-    """Return the conditions of the list that starts at `position`, and where it ends."""
+def _read_list(words: list[str], position: int) -> tuple[tuple[Assertion, ...], int]:
+    """Return the assertions of the list that starts at `position`, and where it ends."""
     if position >= len(words) or words[position] != "(":
         raise _unreadable("a list starts with '('")
     position += 1
-    conditions: list[Condition] = []
+    assertions: list[Assertion] = []
     while position < len(words) and words[position] != ")":
         negated = words[position].lower() == "not"
         position += negated
-        conditions.append(_read_condition(words[position] if position < len(words) else "", negated=negated))
+        assertions.append(_read_assertion(words[position] if position < len(words) else "", negated=negated))
         position += 1
-    if position >= len(words) or not conditions:
-        raise _unreadable("a list has at least one condition and ends with ')'")
-    return tuple(conditions), position + 1
+    if position >= len(words) or not assertions:
+        raise _unreadable("a list has at least one assertion and ends with ')'")
+    return tuple(assertions), position + 1
 
 
-def _read_condition(word: str, *, negated: bool) -> Condition:
+def _read_assertion(word: str, *, negated: bool) -> Assertion:
     if word.startswith("<"):
-        return Condition(token=word[1:-1], negated=negated)
+        return Assertion(token=word[1:-1], negated=negated)
     if word.startswith("["):
-        return Condition(etag=word[1:-1], negated=negated)
-    raise _unreadable('a condition is <a state token> or ["an entity tag"]')
+        return Assertion(etag=word[1:-1], negated=negated)
+    raise _unreadable('a assertion is <a state token> or ["an entity tag"]')
 
 
 def _unreadable(why: str) -> Fault:

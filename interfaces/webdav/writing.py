@@ -21,10 +21,10 @@ from interfaces.web.conditions import tag_of
 from interfaces.web.names import Names
 from interfaces.web.problems import Refusal
 from interfaces.webdav.faults import element_of, status_of
-from interfaces.webdav.guarding import Guard
 from interfaces.webdav.headers import read_expected_length
-from interfaces.webdav.locks import Effect, Locks, without
+from interfaces.webdav.locks import Locks, Reach, without
 from interfaces.webdav.multistatus import answer, failed
+from interfaces.webdav.terms import Terms
 from interfaces.webdav.visit import Visit
 
 FILE_MODE = 0o644
@@ -56,16 +56,16 @@ class Measured:
 class Upkeep:
     """The condition of one PUT, asked by the store in the moment of the change; remembers what stood there."""
 
-    def __init__(self, guard: Guard, names: Names) -> None:
-        """Ask `guard` about a file at `names`."""
-        self._guard = guard
+    def __init__(self, terms: Terms, names: Names) -> None:
+        """Ask the terms of the request about a file at `names`."""
+        self._terms = terms
         self._names = names
         self.replaced = False
 
     def __call__(self, current: Attributes | None) -> None:
-        """Return when the file may be put. Raises what the guard raises."""
+        """Return when the file may be put. Raises what the terms raise."""
         self.replaced = current is not None
-        self._guard.require(current, Effect(self._names, membership=current is None))
+        self._terms.require(current, Reach(self._names, membership=current is None))
 
 
 def check_put(visit: Visit) -> None:
@@ -73,14 +73,14 @@ def check_put(visit: Visit) -> None:
     _require_whole_file(visit)
     place = visit.place
     place.workspace.require_writable(place.directory(), place.name)
-    Upkeep(Guard(visit), place.names)(place.attributes)
+    Upkeep(Terms(visit), place.names)(place.attributes)
 
 
 def put(visit: Visit, content: Content) -> Reply:
     """Put a file. Blocks. Raises `Fault`."""
     _require_whole_file(visit)
     place, headers = visit.place, visit.request.headers
-    condition = Upkeep(Guard(visit), place.names)
+    condition = Upkeep(Terms(visit), place.names)
     measured = Measured(content, read_expected_length(headers))
     attributes = place.workspace.publish(place.directory(), place.name, FILE_MODE, measured, condition=condition)
     fields = [("etag", tag_of(attributes))]
@@ -107,7 +107,7 @@ def make_collection(visit: Visit) -> Reply:
         raise Fault(Kind.EXISTS, f"{place.title} exists", hint="remove it first, or use it")
     parent = place.directory()
     place.workspace.require_writable(parent, place.name)
-    Guard(visit).require(None, Effect(place.names, membership=True))
+    Terms(visit).require(None, Reach(place.names, membership=True))
     place.workspace.mkdir(parent, place.name, DIRECTORY_MODE)
     place.workspace.sync()
     return Reply(201)
@@ -117,15 +117,15 @@ def delete(visit: Visit) -> Reply:
     """Remove a file, or a collection with all that is in it. Blocks. Raises `Fault`."""
     place = visit.place
     attributes = place.existing()
-    parent, guard = place.directory(), Guard(visit)
-    effect = Effect(place.names, membership=True)
-    guard.require(attributes, effect)
+    parent, terms = place.directory(), Terms(visit)
+    reach = Reach(place.names, membership=True)
+    terms.require(attributes, reach)
     if stat.S_ISDIR(attributes.st_mode):
-        removal = Removal(visit, guard)
+        removal = Removal(visit, terms)
         removal.remove(parent, place.names, attributes)
         failures = removal.failures
     else:
-        place.workspace.unlink(parent, place.name, condition=lambda current: guard.require(current, effect))
+        place.workspace.unlink(parent, place.name, condition=lambda current: terms.require(current, reach))
         failures = []
     place.workspace.sync()
     return _deleted(visit, failures)
@@ -156,10 +156,10 @@ class _Level:
 class Removal:
     """Removes a collection from the bottom up, as far as that goes."""
 
-    def __init__(self, visit: Visit, guard: Guard) -> None:
-        """Remove for `visit`, stopped by the locks that `guard` has no token for."""
+    def __init__(self, visit: Visit, terms: Terms) -> None:
+        """Remove for `visit`, stopped by the locks that its terms have no token for."""
         self._workspace: Workspace = visit.place.workspace
-        self._guard = guard
+        self._terms = terms
         self._locks: Locks = visit.book.read()
         self.failures: list[tuple[Names, Fault]] = []
 
@@ -189,7 +189,7 @@ class Removal:
         """Remove one name and tell whether it is gone."""
         remove = self._workspace.rmdir if directory else self._workspace.unlink
         try:
-            self._guard.require_unlocked(self._locks, Effect(names, membership=True))
+            self._terms.require_unlocked(self._locks, Reach(names, membership=True))
             remove(parent, names[-1])
         except Fault as fault:
             if fault.kind in _GONE:

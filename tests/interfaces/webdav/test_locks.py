@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from interfaces.webdav.locks import (
-    Effect,
     Lock,
     Locks,
+    Reach,
     conflicting,
     covering,
     covers,
@@ -28,8 +28,8 @@ def make(token: str = "t", names: tuple[bytes, ...] = (b"a",), **fields: object)
     return Lock(token, names, **(given | fields))  # type: ignore[arg-type]
 
 
-def stops(lock: Lock, effect: Effect, *tokens: str, principal: str = "ana") -> bool:
-    return bool(obstructing((lock,), effect, frozenset(tokens), principal))
+def stops(lock: Lock, reach: Reach, *tokens: str, principal: str = "ana") -> bool:
+    return bool(obstructing((lock,), reach, frozenset(tokens), principal))
 
 
 def test_a_lock_covers_what_it_was_taken_on_and_a_deep_one_what_is_below() -> None:
@@ -54,28 +54,28 @@ def test_a_deep_lock_minds_what_is_locked_below() -> None:
 
 
 def test_a_token_opens_only_for_the_principal_that_took_the_lock() -> None:
-    assert stops(make(), Effect((b"a",)))
-    assert not stops(make(), Effect((b"a",)), "t")
-    assert stops(make(), Effect((b"a",)), "t", principal="bob")
+    assert stops(make(), Reach((b"a",)))
+    assert not stops(make(), Reach((b"a",)), "t")
+    assert stops(make(), Reach((b"a",)), "t", principal="bob")
 
 
 def test_a_collection_guards_its_names_and_not_the_content_of_its_files() -> None:
-    assert not stops(make(), Effect((b"a", b"x")))
-    assert stops(make(), Effect((b"a", b"x"), membership=True))
-    assert not stops(make(), Effect((b"a", b"x"), membership=True), "t")
-    assert not stops(make(), Effect((b"a", b"x", b"y"), membership=True))
+    assert not stops(make(), Reach((b"a", b"x")))
+    assert stops(make(), Reach((b"a", b"x"), membership=True))
+    assert not stops(make(), Reach((b"a", b"x"), membership=True), "t")
+    assert not stops(make(), Reach((b"a", b"x", b"y"), membership=True))
 
 
 def test_what_goes_with_everything_below_needs_every_token() -> None:
     locks = (make("t", (b"a", b"x")), make("u", (b"a", b"y", b"z")))
-    effect = Effect((b"a",), below=True)
-    assert obstructing(locks, effect, frozenset({"t"}), "ana") == (locks[1],)
-    assert obstructing(locks, effect, frozenset({"t", "u"}), "ana") == ()
+    reach = Reach((b"a",), below=True)
+    assert obstructing(locks, reach, frozenset({"t"}), "ana") == (locks[1],)
+    assert obstructing(locks, reach, frozenset({"t", "u"}), "ana") == ()
 
 
 def test_one_of_several_shared_locks_is_enough() -> None:
     locks = (make("t", shared=True), make("u", shared=True, principal="bob"))
-    assert obstructing(locks, Effect((b"a",)), frozenset({"u"}), "bob") == ()
+    assert obstructing(locks, Reach((b"a",)), frozenset({"u"}), "bob") == ()
 
 
 def test_a_lock_that_ended_is_not_there() -> None:
@@ -141,7 +141,7 @@ class LockMachine(RuleBasedStateMachine):
     def who_holds_every_token_is_never_stopped_by_ones_own(self) -> None:
         tokens = frozenset(lock.token for lock in self.locks)
         for names in {lock.names for lock in self.locks}:
-            stopping = obstructing(self.locks, Effect(names, membership=True, below=True), tokens, "ana")
+            stopping = obstructing(self.locks, Reach(names, membership=True, below=True), tokens, "ana")
             assert all(lock.principal == "bob" for lock in stopping)
 
 

@@ -1,4 +1,4 @@
-"""The If header: read completely or refused, and judged by lists of conditions."""
+"""The If header: read completely or refused, and judged by lists of assertions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interfaces.faults import Fault, Kind
-from interfaces.webdav.states import MAX_LENGTH, Belief, Condition, State, holds, parse_if, submitted_tokens
+from interfaces.webdav.states import MAX_LENGTH, Assertion, Belief, State, holds, parse_if, submitted_tokens
 
 LOCKED = State('"e"', frozenset({"urn:uuid:1"}))
 
@@ -80,28 +80,28 @@ def test_what_cannot_be_read_is_refused(text: str) -> None:
     assert caught.value.kind is Kind.INVALID
 
 
-CONDITIONS = st.builds(
-    lambda what, token, negated: Condition(token=token, negated=negated) if what else Condition(etag=f'"{token}"', negated=negated),
+ASSERTIONS = st.builds(
+    lambda what, token, negated: Assertion(token=token, negated=negated) if what else Assertion(etag=f'"{token}"', negated=negated),
     st.booleans(),
     st.text("abcdef:-", min_size=1, max_size=8),
     st.booleans(),
 )
-LISTS = st.lists(CONDITIONS, min_size=1, max_size=4).map(tuple)
+LISTS = st.lists(ASSERTIONS, min_size=1, max_size=4).map(tuple)
 
 
-def spell(conditions: tuple[Condition, ...]) -> str:
-    return "(" + " ".join(("Not " if c.negated else "") + (f"<{c.token}>" if c.token else f"[{c.etag}]") for c in conditions) + ")"
+def spell(assertions: tuple[Assertion, ...]) -> str:
+    return "(" + " ".join(("Not " if c.negated else "") + (f"<{c.token}>" if c.token else f"[{c.etag}]") for c in assertions) + ")"
 
 
 @given(st.lists(LISTS, min_size=1, max_size=5))
-def test_a_header_without_tags_is_read_as_it_was_written(lists: list[tuple[Condition, ...]]) -> None:
-    assert parse_if(" ".join(map(spell, lists))) == tuple(Belief("", conditions) for conditions in lists)
+def test_a_header_without_tags_is_read_as_it_was_written(lists: list[tuple[Assertion, ...]]) -> None:
+    assert parse_if(" ".join(map(spell, lists))) == tuple(Belief("", assertions) for assertions in lists)
 
 
 @given(st.lists(st.tuples(st.sampled_from(["http://nas/a", "/b"]), LISTS), min_size=1, max_size=5))
-def test_a_header_with_tags_is_read_as_it_was_written(lists: list[tuple[str, tuple[Condition, ...]]]) -> None:
-    text = " ".join(f"<{address}> {spell(conditions)}" for address, conditions in lists)
-    assert parse_if(text) == tuple(Belief(address, conditions) for address, conditions in lists)
+def test_a_header_with_tags_is_read_as_it_was_written(lists: list[tuple[str, tuple[Assertion, ...]]]) -> None:
+    text = " ".join(f"<{address}> {spell(assertions)}" for address, assertions in lists)
+    assert parse_if(text) == tuple(Belief(address, assertions) for address, assertions in lists)
 
 
 @given(st.text() | st.text('()<>[]" notNOT:abW/'))

@@ -19,7 +19,7 @@ from interfaces.web.conditions import require, tag_of, validators_of
 from interfaces.web.names import Names
 from interfaces.webdav.faults import Objection
 from interfaces.webdav.headers import raw_path, strip_prefix
-from interfaces.webdav.locks import Effect, Lock, Locks, covering, obstructing
+from interfaces.webdav.locks import Lock, Locks, Reach, covering, obstructing
 from interfaces.webdav.markup import plain
 from interfaces.webdav.places import locate
 from interfaces.webdav.states import Belief, State, holds, parse_if, submitted_tokens
@@ -28,7 +28,7 @@ from interfaces.webdav.visit import Visit
 _CONDITIONAL = ("if-match", "if-none-match", "if-unmodified-since")
 
 
-class Guard:
+class Terms:
     """The conditions of one request. For one thread."""
 
     def __init__(self, visit: Visit) -> None:
@@ -39,8 +39,8 @@ class Guard:
         self._elsewhere = {belief.address: self._look_up(belief.address) for belief in self._beliefs if belief.address}
         self.submitted = submitted_tokens(self._beliefs)
 
-    def require(self, current: Attributes | None, *effects: Effect) -> None:
-        """Return when the request may have these effects on a place that is in the state `current` (None: nothing there).
+    def require(self, current: Attributes | None, *reaches: Reach) -> None:
+        """Return when the request, which changes so much, may go on at a place in the state `current` (None: nothing there).
 
         Raises `Kind.PRECONDITION`, and a 423 `Objection` when a lock is in the way.
         """
@@ -49,17 +49,17 @@ class Guard:
             require(self._visit.request.method, headers, None if current is None else validators_of(current))
         locks = self._visit.book.read()
         self.require_beliefs(current, locks)
-        for effect in effects:
-            self.require_unlocked(locks, effect)
+        for reach in reaches:
+            self.require_unlocked(locks, reach)
 
     def require_beliefs(self, current: Attributes | None, locks: Locks) -> None:
         """Return when the ``If`` header, if there is one, holds. Raises `Kind.PRECONDITION`."""
         if self._beliefs and not holds(self._beliefs, lambda address: self._state(address, current, locks)):
             raise Fault(Kind.PRECONDITION, "what the If header says is not so", hint="read the entity tag and the lock again, then repeat")
 
-    def require_unlocked(self, locks: Locks, effect: Effect) -> None:
-        """Return when no lock stops an effect. Raises a 423 `Objection`."""
-        stopping = obstructing(locks, effect, self.submitted, self._visit.caller.principal)
+    def require_unlocked(self, locks: Locks, reach: Reach) -> None:
+        """Return when no lock stops a request that changes so much. Raises a 423 `Objection`."""
+        stopping = obstructing(locks, reach, self.submitted, self._visit.caller.principal)
         if stopping:
             raise locked(self._visit, stopping, "lock-token-submitted")
 
@@ -87,7 +87,7 @@ class Guard:
 def check_reading(visit: Visit) -> None:
     """Return when a request that changes nothing may go on: its ``If`` header, if it has one, holds. Raises `Kind.PRECONDITION`."""
     if "if" in visit.request.headers:
-        Guard(visit).require_beliefs(visit.place.attributes, visit.book.read())
+        Terms(visit).require_beliefs(visit.place.attributes, visit.book.read())
 
 
 def locked(visit: Visit, locks: Locks, precondition: str) -> Objection:
