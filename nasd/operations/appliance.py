@@ -28,6 +28,10 @@ def _status(desk: Desk, identity: Identity, _: Arguments) -> Document:
     }
 
 
+def _doors(desk: Desk, _identity: Identity, _: Arguments) -> Document:
+    return page({"door": door, "url": url} for door, url in desk.describe()["doors"].items())
+
+
 def _mount(desk: Desk, identity: Identity, arguments: Arguments) -> Document:
     mountpoint = absolute(arguments["mountpoint"])
     target = arguments["target"]
@@ -86,6 +90,15 @@ OPERATIONS = (
         gives(
             version=NAME, home=TEXT, started=TIME, pid=COUNT, main=NAME, runs=COUNT, gates=COUNT, branches=COUNT, doors={"type": "object"}
         ),
+    ),
+    Operation(
+        "door.list",
+        "GET",
+        "/v1/doors",
+        "Tell where each door is, to anybody who was let in",
+        _doors,
+        takes(),
+        gives_list(door=NAME, url=TEXT),
     ),
     Operation(
         "mount.add",

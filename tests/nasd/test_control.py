@@ -152,6 +152,13 @@ def test_narrowing_only_narrows_and_the_child_falls_with_its_parent(desk: Desk) 
     assert caught.value.kind is Kind.REVOKED
 
 
+def test_whoever_was_let_in_is_told_where_the_doors_are(desk: Desk) -> None:
+    run = desk.call("run.start", role="coder")
+    doors = {item["door"]: item["url"] for item in desk.call("door.list", run["secret"])["items"]}
+    assert doors.keys() == {"http", "webdav", "git", "s3", "mcp", "socket"}
+    assert doors["mcp"].endswith("/mcp")
+
+
 def test_the_same_key_does_the_effect_once(desk: Desk) -> None:
     first = desk.call("run.start", role="coder", idempotency_key="k1")
     again = desk.call("run.start", role="coder", idempotency_key="k1")
