@@ -15,7 +15,7 @@ from urllib.parse import quote, urlsplit
 from interfaces.port import Document
 
 REGION = "local"
-"""The region to say; the server takes any. For one that Amazon does not have, its clients sign addresses in version 4, the only one taken."""
+"""The region to say; the server takes any. One that Amazon lacks makes clients sign addresses in version 4, the only one taken."""
 
 
 def s3_settings(endpoint: str, bucket: str, access_key: str, secret: str, session_token: str) -> Document:
