@@ -96,6 +96,13 @@ class _Segment:
     literal: bytes = b""
     glob: _Glob | None = None
 
+    def may_end(self, path: bytes) -> bool:
+        """Tell whether a path could match a pattern that ends here; nearly every path cannot, and is spared the walk."""
+        name = path[path.rfind(b"/") + 1 :]
+        if self.kind is _Kind.LITERAL:
+            return name == self.literal
+        return self.glob is None or self.glob.matches(name.decode("utf-8", "surrogateescape"))
+
 
 def _parse_segment(name: str) -> _Segment:
     if name == "**":
@@ -123,7 +130,7 @@ class Pattern:
 
     def matches(self, path: bytes) -> bool:
         """Tell whether the pattern covers a path (names joined by ``/``; empty: the root)."""
-        return bool(self.state_after(path) & self.final)
+        return self.segments[-1].may_end(path) and bool(self.state_after(path) & self.final)
 
     def may_match_below(self, directory: bytes) -> bool:
         """Tell whether some path strictly below a directory could match."""
