@@ -92,17 +92,15 @@ def read_claim(headers: Mapping[str, str], parameters: Mapping[str, str]) -> Cla
 def check_time(claim: Claim, now: float) -> None:
     """Raise unless a signature of the claim's time is good at `now`."""
     made = _seconds(claim.timestamp)
-    server_time = {"ServerTime": datetime.fromtimestamp(now, UTC).strftime(_ISO)}
     if not claim.presigned:
         if abs(now - made) > MAX_SKEW:
-            told = {"RequestTime": claim.timestamp, **server_time, "MaxAllowedSkewMilliseconds": str(MAX_SKEW * 1000)}
+            told = {"RequestTime": claim.timestamp, "ServerTime": _iso(now), "MaxAllowedSkewMilliseconds": str(MAX_SKEW * 1000)}
             raise S3Fault("RequestTimeTooSkewed", elements=told)
         return
     if made - now > MAX_SKEW:
-        raise S3Fault("AccessDenied", "Request is not yet valid", elements=server_time)
+        raise S3Fault("AccessDenied", "Request is not yet valid", elements={"ServerTime": _iso(now)})
     if now > made + claim.expires:
-        expired = datetime.fromtimestamp(made + claim.expires, UTC).strftime(_ISO)
-        told = {"X-Amz-Expires": str(claim.expires), "Expires": expired, **server_time}
+        told = {"X-Amz-Expires": str(claim.expires), "Expires": _iso(made + claim.expires), "ServerTime": _iso(now)}
         raise S3Fault("AccessDenied", "Request has expired", elements=told)
 
 
@@ -209,6 +207,10 @@ def _header_timestamp(headers: Mapping[str, str]) -> str:
         return parsedate_to_datetime(headers.get("date", "")).astimezone(UTC).strftime(_TIMESTAMP)
     except (ValueError, OverflowError):
         raise _no_date() from None
+
+
+def _iso(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime(_ISO)
 
 
 @lru_cache(maxsize=1024)
