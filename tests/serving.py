@@ -7,16 +7,20 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from interfaces.web.family import Family, Member, Members
 from interfaces.web.limits import Limits
-from interfaces.web.serve import Served, Tls, run
+from interfaces.web.serve import Tls, run
 
 _START_SECONDS = 20
 _DRAIN_SECONDS = 5.0
 
 
 @contextmanager
-def serving(app: Served, *, limits: Limits | None = None, tls: Tls | None = None, proxies: frozenset[str] = frozenset()) -> Iterator[str]:
-    """Serve `app` in a thread while the block runs and give its base url, without a slash at the end."""
+def serving(
+    app: Family | Member, *, limits: Limits | None = None, tls: Tls | None = None, proxies: frozenset[str] = frozenset()
+) -> Iterator[str]:
+    """Serve a family, or one door for every path, in a thread while the block runs and give its base url, without a slash at the end."""
+    family = app if isinstance(app, Family) else Family(Members(http=app))
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
         started, stopping = threading.Event(), threading.Event()
@@ -25,7 +29,7 @@ def serving(app: Served, *, limits: Limits | None = None, tls: Tls | None = None
         def serve() -> None:
             try:
                 run(
-                    app,
+                    family,
                     descriptor=listening.detach(),
                     limits=limits or Limits(),
                     ready=started.set,

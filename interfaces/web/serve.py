@@ -61,7 +61,7 @@ def run(
     """Serve `app` on the listening socket `descriptor` until `stopping` is set, then drain it; takes over the descriptor.
 
     `ready` is called once requests are answered. Several processes may serve one socket. Raises `OSError` for a key or certificate that
-    cannot be used.
+    cannot be used, and `SystemExit` when the application does not start.
     """
     with socket.socket(fileno=descriptor) as listening:
         config = configure(with_proxies(app, proxies), limits, tls)
@@ -84,7 +84,7 @@ def configure(app: App, limits: Limits, tls: Tls | None = None) -> uvicorn.Confi
         http=limited_protocol(limits),
         loop="uvloop",
         ws="none",
-        lifespan="auto",
+        lifespan="on",
         log_config=None,
         access_log=False,
         server_header=False,
