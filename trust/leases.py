@@ -43,9 +43,9 @@ def require_usable(lease: Lease, now: int) -> None:
     """Raise `LeaseRevoked` or `LeaseExpired` for a lease that has ended; one that has not begun passes."""
     state = lease_state(lease, now)
     if state is LeaseState.REVOKED:
-        raise LeaseRevoked(lease.id, lease.reason or "revoked")
+        raise LeaseRevoked(lease.id, f"the lease was revoked: {lease.reason}" if lease.reason else "the lease was revoked")
     if state is LeaseState.EXPIRED:
-        raise LeaseExpired(lease.id, f"ended at {lease.scope.expires}")
+        raise LeaseExpired(lease.id, "the lease has expired")
 
 
 def check_scope(scope: Scope, now: int) -> None:
