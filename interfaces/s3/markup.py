@@ -25,6 +25,7 @@ MAX_ELEMENTS = 100_000
 
 _DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>\n'
 _SPECIAL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f&<>\"\ud800-\udfff\ufffe\uffff]")
+_UNSPELLABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _ENTITIES: Mapping[str, str] = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;"}
 _STEP = 64 << 10
 
@@ -32,6 +33,11 @@ _STEP = 64 << 10
 def escape(text: str) -> str:
     """Return text as it stands between tags."""
     return _SPECIAL.sub(_reference, text) if _SPECIAL.search(text) else text
+
+
+def printable(text: str) -> str:
+    """Return text that any reader of XML takes, with a sign for each character that XML cannot spell: for people, not for programs."""
+    return _UNSPELLABLE.sub("\ufffd", text)
 
 
 def tag(name: str, value: object) -> str:

@@ -1,6 +1,7 @@
 """A fault as the answer an S3 client understands. Pure.
 
-1. The message keeps its hint and the policy line that decided: S3 clients print nothing else.
+1. Any reader of XML takes the document, whatever key it is about. The message keeps its hint and the policy line that decided: S3
+   clients print nothing else.
 2. The answer to a refused HEAD, and a 304, have no body; clients read the status.
 3. What the family refuses with a status of its own (a body too slow or too large) keeps the status and gets the nearest code.
 """
@@ -13,7 +14,7 @@ from urllib.parse import unquote_to_bytes
 from interfaces.faults import Fault
 from interfaces.s3.codes import CODES
 from interfaces.s3.faults import S3Fault, code_of
-from interfaces.s3.markup import plain_document, tag
+from interfaces.s3.markup import plain_document, printable, tag
 from interfaces.web.asgi import Reply, Request
 from interfaces.web.problems import Refusal
 
@@ -52,9 +53,9 @@ def _body(code: str, fault: Fault, request: Request) -> bytes:
     return plain_document(
         "Error",
         tag("Code", code),
-        tag("Message", _message(fault)),
-        *(tag(name, value) for name, value in elements),
-        tag("Resource", unquote_to_bytes(request.raw_path).decode("utf-8", "replace")),
+        tag("Message", printable(_message(fault))),
+        *(tag(name, printable(value)) for name, value in elements),
+        tag("Resource", printable(unquote_to_bytes(request.raw_path).decode("utf-8", "replace"))),
         tag("RequestId", request.request_id),
         tag("HostId", HOST_ID),
     )
