@@ -1,6 +1,6 @@
 """Runs ceph/s3-tests, from a checkout outside the repository, against the S3 door over a real appliance, and says what passed by group.
 
-``python -m tests.interfaces.s3.conformance CHECKOUT [--only FILE] [--select EXPRESSION] [--json FILE] [--workers N]``
+``python -m tests.interfaces.s3.conformance CHECKOUT [--only FILE] [--select EXPRESSION] [--json FILE] [--markdown FILE] [--workers N]``
 
 1. The suite runs in a virtual environment of its own below the checkout, in `--workers` processes, each with principals of its own.
 2. What is left out is what waits for days to pass or for another cloud (lifecycle expiration and transition, cloud tiers, bucket logging).
@@ -29,6 +29,7 @@ from interfaces.s3 import S3Door
 from interfaces.web.limits import Limits
 from interfaces.web.pool import Pool
 from tests.house_of_doors import HouseOfDoors, open_house
+from tests.interfaces.s3.reasons import render_groups, render_reasons
 from tests.serving import serving
 
 FILES = ("s3tests/functional/test_s3.py", "s3tests/functional/test_headers.py")
@@ -89,6 +90,11 @@ class Outcome:
     why: str = ""
 
     @property
+    def name(self) -> str:
+        """Return the name of the test without its module."""
+        return self.test.partition("::")[2]
+
+    @property
     def group(self) -> str:
         """Return the group a test belongs to, by its name."""
         return next((name for name, pattern in GROUPS if re.search(pattern, self.test)), "objects and buckets")
@@ -114,7 +120,12 @@ def main(arguments: Sequence[str]) -> int:
                 each for share in pool.map(lambda a: _run(python, checkout, *a), zip(configurations, shares, strict=True)) for each in share
             ]
     outcomes.sort(key=lambda each: tests.index(each.test))
-    _print(outcomes)
+    of, passed = _count(outcomes)
+    _print(outcomes, of, passed)
+    if options.markdown:
+        failed = [each.name for each in outcomes if each.outcome != "passed"]
+        text = render_groups(of, passed) + "\n\n" + render_reasons(failed, _names(options.emphasise))
+        Path(options.markdown).write_text(text + "\n", encoding="utf-8")
     if options.json:
         Path(options.json).write_text(json.dumps([vars(each) | {"group": each.group} for each in outcomes], indent=1) + "\n")
     return 0 if all(each.outcome == "passed" for each in outcomes) else 1
@@ -126,6 +137,8 @@ def _options() -> argparse.ArgumentParser:
     parser.add_argument("--only", help="a file with the ids of the tests to run, one a line")
     parser.add_argument("--select", default="", help="run what this expression selects, as pytest's -k")
     parser.add_argument("--json", help="write every outcome to this file")
+    parser.add_argument("--markdown", help="write tables of the groups and of the failures with their reasons to this file")
+    parser.add_argument("--emphasise", help="a file with the ids of tests that the tables print in bold")
     parser.add_argument("--workers", type=int, default=2, help="how many tests run at once")
     return parser
 
@@ -210,11 +223,20 @@ def _read(case: object, names: Mapping[str, str]) -> Outcome:
     return Outcome(test, "passed")
 
 
-def _print(outcomes: Sequence[Outcome]) -> None:
+def _names(file: str | None) -> frozenset[str]:
+    """Return the names of the tests that a file of ids lists."""
+    return frozenset(id.partition("::")[2] for id in Path(file).read_text(encoding="utf-8").split()) if file else frozenset()
+
+
+def _count(outcomes: Sequence[Outcome]) -> tuple[Counter[str], Counter[str]]:
+    """Return how many tests each group has, and how many of them passed."""
+    return Counter(each.group for each in outcomes), Counter(each.group for each in outcomes if each.outcome == "passed")
+
+
+def _print(outcomes: Sequence[Outcome], of: Counter[str], passed: Counter[str]) -> None:
     for each in outcomes:
         if each.outcome != "passed":
-            print(f"{each.outcome} {each.test.partition('::')[2]}: {each.why}")
-    of, passed = Counter(each.group for each in outcomes), Counter(each.group for each in outcomes if each.outcome == "passed")
+            print(f"{each.outcome} {each.name}: {each.why}")
     for group in sorted(of):
         print(f"{group:22} {passed[group]:4} of {of[group]:4}")
     print(f"{'all':22} {passed.total():4} of {of.total():4}")
