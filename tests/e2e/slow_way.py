@@ -38,8 +38,8 @@ class SlowWay:
 
     @property
     def is_slow(self) -> bool:
-        """Tell whether a client is on its way at the slow rate."""
-        return self.carried > self._freely
+        """Tell whether a client has been on its way at the slow rate for about a second."""
+        return self.carried > self._freely + self._rate
 
     def close(self) -> None:
         """Break off everything."""
@@ -70,7 +70,7 @@ class SlowWay:
             while piece := client.recv(_PIECE):
                 server.sendall(piece)
                 self.carried += len(piece)
-                if self.is_slow:
+                if self.carried > self._freely:
                     time.sleep(len(piece) / self._rate)
             server.shutdown(socket.SHUT_WR)
         # As on a line without this in between: what the server said arrives, then that it hears no more.

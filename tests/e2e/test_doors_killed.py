@@ -60,7 +60,8 @@ class Writer:
                     break
                 except (OSError, HTTPException, Fault, Refused) as error:
                     self._must_be_passing(error)
-                    client = self._leave(client)
+                    self._leave(client)
+                    client = None
             if self.stopped.is_set():
                 self._leave(client)
                 return

@@ -44,7 +44,7 @@ class Pairs:
         return self._at(door, held, kind, workers, 0), self._at(door, held, kind, workers, 1)
 
     def _at(self, door: Door, held: Held, kind: type[Reached], workers: list[int], number: int) -> Reached:
-        client = self._stack.enter_context(closing(door.connect(self.site, held)))
+        client: object = self._stack.enter_context(closing(door.connect(self.site, held)))
         assert isinstance(client, kind)
         connect_to(client, workers[number], workers)
         return client
@@ -132,7 +132,7 @@ def test_an_upload_in_parts_goes_to_both(pairs: Pairs) -> None:
 
 
 def _find(body: bytes, name: str) -> str:
-    return next(element.text for element in fromstring(body).iter() if element.tag.endswith(name))
+    return next(element.text or "" for element in fromstring(body).iter() if element.tag.endswith(name))
 
 
 def test_a_file_read_in_pieces_over_mcp_is_continued_at_the_other(pairs: Pairs) -> None:

@@ -150,20 +150,21 @@ def perform(client: Client, operation: Operation, root: str, leaf: str) -> Answe
             return client.list(folder)
         case Operation.STAT:
             return client.stat(path)
-        case Operation.WRITE:
-            return client.write(path, WRITTEN)
-        case Operation.CREATE:
-            return client.create(path, WRITTEN)
-        case Operation.APPEND:
-            return client.append(path, WRITTEN)
-        case Operation.COPY:
-            return client.copy(path, target)
-        case Operation.MOVE:
-            return client.move(path, target)
-        case Operation.DELETE:
-            return client.delete(path)
         case Operation.SEARCH:
             return client.search(folder, NEEDLE)
+        case Operation.WRITE:
+            client.write(path, WRITTEN)
+        case Operation.CREATE:
+            client.create(path, WRITTEN)
+        case Operation.APPEND:
+            client.append(path, WRITTEN)
+        case Operation.COPY:
+            client.copy(path, target)
+        case Operation.MOVE:
+            client.move(path, target)
+        case Operation.DELETE:
+            client.delete(path)
+    return None
 
 
 def seed(leaf: str) -> dict[Operation, dict[str, bytes]]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tests.contract.doors.clients import DOORS
+from tests.contract.doors.clients import HERE
 from tests.contract.doors.clients.door import Door
 from tests.contract.doors.clients.inside import REQUESTS, SESSION
 from tests.contract.doors.leases import TERMS, Standing, Terms
@@ -52,7 +52,7 @@ class Survey:
         return self.cells[(SESSION if door.holds else REQUESTS).name, standing, operation]
 
 
-def survey(folder: Path, doors: Sequence[Door] = DOORS) -> Survey:
+def survey(folder: Path, doors: Sequence[Door] = HERE) -> Survey:
     """Ask everything. The appliance lives in `folder` and is stopped when this returns."""
     with open_site(folder) as site, ExitStack() as clients:
         entered = [_enter(site, door, standing, clients) for standing in Standing for door in doors]

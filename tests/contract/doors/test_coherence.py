@@ -13,17 +13,18 @@ from itertools import count
 import pytest
 
 from interfaces.faults import Kind
-from tests.contract.doors.clients import DOORS, TRUTHS
+from tests.contract.doors.clients import HERE, OTHERS
 from tests.contract.doors.clients.door import Door
 from tests.contract.doors.clients.inside import REQUESTS
 from tests.contract.doors.model import Client, Refused, Seen
 from tests.contract.doors.site import open_site
-from tests.e2e.conftest import needs_fuse, wait_until
+from tests.contract.doors.skipping import each_of
+from tests.e2e.conftest import wait_until
 
-MATRIX = (REQUESTS, *(door for door in DOORS if door not in TRUTHS))
+MATRIX = tuple(door for door in (REQUESTS, *OTHERS) if door in HERE)
 FOLDER = "work/list"
 
-pytestmark = [needs_fuse, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,7 @@ def is_listed(client: Client, path: str) -> bool:
     return path.rpartition("/")[2] in client.list(FOLDER)
 
 
-@pytest.mark.parametrize("writing", MATRIX, ids=lambda door: f"from {door.name}")
+@pytest.mark.parametrize("writing", each_of(REQUESTS, *OTHERS))
 def test_what_one_door_acknowledged_every_door_shows(room: Room, writing: Door) -> None:
     writer = room.clients[writing.name]
     path, moved = room.fresh_path(), room.fresh_path()

@@ -9,31 +9,27 @@ from pathlib import Path
 import pytest
 
 from interfaces.faults import Kind
-from tests.contract.doors.clients import DOORS, TRUTHS
+from tests.contract.doors.clients import DOORS, OTHERS, TRUTHS
 from tests.contract.doors.clients.door import Aspect, Door
 from tests.contract.doors.clients.inside import REQUESTS
 from tests.contract.doors.leases import TERMS, Standing
 from tests.contract.doors.model import Allowed, Cell, Decided, Denied, Operation
+from tests.contract.doors.skipping import each_of
 from tests.contract.doors.survey import Survey, survey
 from tests.contract.doors.table import BEGIN, END, render
 from tests.e2e.conftest import needs_fuse
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "conformance.md"
-OTHERS = [door for door in DOORS if door not in TRUTHS]
 CHANGES = {Operation.WRITE, Operation.CREATE, Operation.APPEND, Operation.COPY, Operation.MOVE, Operation.DELETE}
 COSTLESS = {Operation.LIST, Operation.STAT, Operation.MOVE, Operation.DELETE}
 UNREAD = {Operation.LIST, Operation.STAT, Operation.DELETE}
 
-pytestmark = [needs_fuse, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> Survey:
     return survey(tmp_path_factory.mktemp("doors"))
-
-
-def each_door(*doors: Door) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize("door", doors, ids=lambda door: door.name)
 
 
 def expected(standing: Standing, operation: Operation) -> Kind | None:
@@ -83,7 +79,7 @@ def agree(aspect: Aspect, cell: Cell, truth: Cell) -> bool:
             return cell.trace.files == truth.trace.files
 
 
-@each_door(*TRUTHS)
+@pytest.mark.parametrize("door", each_of(*TRUTHS))
 def test_the_port_decides_as_the_specification_says(found: Survey, door: Door) -> None:
     wrong = [
         f"{standing.value} {operation.value}: {cell.decided}"
@@ -103,7 +99,7 @@ def test_the_port_records_what_it_denies_and_nothing_else(found: Survey) -> None
     assert wrong == []
 
 
-@each_door(*OTHERS)
+@pytest.mark.parametrize("door", each_of(*OTHERS))
 @pytest.mark.parametrize("aspect", Aspect, ids=lambda aspect: aspect.value)
 def test_a_door_differs_from_the_port_only_where_its_protocol_makes_it(found: Survey, door: Door, aspect: Aspect) -> None:
     wrong = [
@@ -114,7 +110,7 @@ def test_a_door_differs_from_the_port_only_where_its_protocol_makes_it(found: Su
     assert wrong == []
 
 
-@each_door(*OTHERS)
+@pytest.mark.parametrize("door", each_of(*OTHERS))
 def test_a_door_charges_what_the_port_charges(found: Survey, door: Door) -> None:
     charged = found.spent[door.name, Standing.ALLOWED]
     truth = found.spent[REQUESTS.name, Standing.ALLOWED]
@@ -124,7 +120,7 @@ def test_a_door_charges_what_the_port_charges(found: Survey, door: Door) -> None
         assert charged == {kind: amount + door.more.get(kind, 0) for kind, amount in truth.items()}
 
 
-@each_door(*DOORS)
+@pytest.mark.parametrize("door", each_of(*DOORS))
 def test_every_read_that_is_charged_is_in_the_manifest(found: Survey, door: Door) -> None:
     counted = {standing: {kind.value: amount for kind, amount in found.spent[door.name, standing].items()} for standing in Standing}
     assert {standing: counted[standing].get("reads", 0) for standing in Standing} == {
@@ -132,7 +128,7 @@ def test_every_read_that_is_charged_is_in_the_manifest(found: Survey, door: Door
     }
 
 
-@each_door(*DOORS)
+@pytest.mark.parametrize("door", each_of(*DOORS))
 @pytest.mark.parametrize("standing", [Standing.HIDDEN, Standing.BESIDE], ids=lambda standing: standing.value)
 def test_what_is_hidden_is_told_like_what_never_existed(found: Survey, door: Door, standing: Standing) -> None:
     terms = TERMS[standing]
@@ -157,11 +153,12 @@ def _without(answer: bytes, names: Mapping[bytes, bytes]) -> bytes:
     return answer
 
 
-@each_door(*(door for door in DOORS if not door.speaks_prose))
+@pytest.mark.parametrize("door", each_of(*(door for door in DOORS if not door.speaks_prose)))
 def test_every_kind_has_a_word(door: Door) -> None:
     assert frozenset().union(*door.words.values()) == frozenset(Kind)
 
 
+@needs_fuse
 def test_the_page_shows_the_table_as_it_is(found: Survey) -> None:
     text = PAGE.read_text()
     shown = text[text.index(BEGIN) : text.index(END) + len(END)]

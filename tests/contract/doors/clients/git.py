@@ -127,7 +127,7 @@ class Clone:
         if done.returncode:
             self.told.append(done.stderr)
             printed = done.stderr.decode()
-            raise Refused(next((word for word in WORDS if word in printed), printed))
+            raise Refused(next((word for word in WORDS if word in printed), printed.partition("\n")[0]))
 
 
 def _connect(site: Site, held: Held) -> Clone:
@@ -147,7 +147,7 @@ GIT = Door(
     _connect,
     WORDS,
     by={
-        **dict.fromkeys((Operation.READ, Operation.LIST, Operation.STAT, Operation.SEARCH), "a fetch, then looking into the clone"),
+        **dict.fromkeys((Operation.READ, Operation.LIST, Operation.STAT, Operation.SEARCH), "a fetch, then a look into the clone"),
         **dict.fromkeys(_CHANGES, "a fetch, a commit and a push"),
     },
     differs=(

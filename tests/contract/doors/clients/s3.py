@@ -74,8 +74,7 @@ class Bucket(Wire):
         target = f"{self._base}/{key}" if key else self._base
         request = AWSRequest(method, f"{target}?{query}" if query else target, headers=dict(headers or {}), data=body)
         self._signs.add_auth(request)
-        path = request.url.partition(self.host)[2]
-        reply = self.send(method, path, dict(request.headers.items()), body)
+        reply = self.send(method, str(request.url).partition(self.host)[2], dict(request.headers.items()), body)
         if reply.status >= 400:
             raise Refused(f"HEAD {reply.status}" if method == "HEAD" else _code(reply.body))
         return reply
@@ -86,8 +85,7 @@ def _texts(found: Element, group: str, name: str) -> list[str]:
 
 
 def _code(body: bytes) -> str:
-    code: str = fromstring(body).findtext("Code")
-    return code
+    return fromstring(body).findtext("Code") or ""
 
 
 WORDS = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from urllib.parse import quote, unquote, urlsplit
 from xml.etree.ElementTree import Element
 
@@ -71,8 +71,8 @@ class Dav(Wire):
             raise Refused(f"{reply.status} {told[1].decode() if told else ''}")
         return reply
 
-    def _properties(self, path: str, depth: str) -> list[Element]:
-        return list(fromstring(self.ask("PROPFIND", path, headers={"Depth": depth}).body))
+    def _properties(self, path: str, depth: str) -> Sequence[Element]:
+        return tuple(fromstring(self.ask("PROPFIND", path, headers={"Depth": depth}).body))
 
 
 def _text(element: Element, name: str) -> str:
