@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import binascii
-from base64 import urlsafe_b64decode, urlsafe_b64encode
+from base64 import b64decode, urlsafe_b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -148,7 +148,7 @@ def encode_token(key: bytes) -> str:
 def decode_token(token: str) -> bytes:
     """Return the key a token continues behind. Raises ``InvalidArgument``."""
     try:
-        return urlsafe_b64decode(token.encode("ascii"))
+        return b64decode(token.encode("ascii"), altchars=b"-_", validate=True)
     except (ValueError, binascii.Error) as error:
         raise S3Fault("InvalidArgument", "The continuation token provided is incorrect") from error
 

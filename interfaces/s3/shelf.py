@@ -156,7 +156,7 @@ def _decode_version(fields: Mapping[str, Any]) -> Version:
     sidecar = fields.get("sidecar")
     return Version(
         fields["id"],
-        fields["modified"],
+        fields.get("modified", 0),
         replace(decode_sidecar(sidecar), version=fields["id"]) if sidecar else None,
         fields.get("commit", ""),
         fields.get("size", 0),
