@@ -26,7 +26,7 @@ _NAMES = (b"a", b"b", b"c", b"A", "\u00e9".encode(), "e\u0301".encode(), b"\xff"
 _BRANCHES = ("main", "agent/r1", "agent/r2", "agent/r3", "agent/r4")
 _TAKEN = ("agent", "main/x", "agent/r1")
 _FIRST_FILES = (b"a/a", b"a/b/c", b"a/b/x y\n", b"b", b"c")
-_TEXT = b"%s\n-\n-\n%s\n-\n-\n%s\n"
+_TEXT = b"%s\n-\n--\n%s\n---\n----\n%s\n"
 
 _names = st.sampled_from(_NAMES)
 _texts = st.tuples(*[st.sampled_from([b"1", b"2", b"3"])] * 3).map(lambda parts: _TEXT % parts)

@@ -19,6 +19,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from store.contract import Content, Handle, Joined
+from store.engines.git.caches import RecentMap
 from store.engines.git.packs import Sync, sync_folder
 from store.engines.git.steps import step
 from store.engines.git.syncs import Syncs
@@ -29,6 +30,11 @@ from store.errors import NoSpace, NotFound, StoreError, TooLarge
 LARGEST_FILE = 1 << 44
 """No file is longer, in bytes, whatever the file system below would hold (tmpfs takes sizes that nothing else can)."""
 
+SMALL = 64 << 10
+"""A content up to so many bytes may be held in memory."""
+
+_SMALL_BYTES = 32 << 20
+_SEEN = 500_000
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _COPY = 1 << 24
 _PIECE = 1 << 18
@@ -64,24 +70,48 @@ def check_size(subject: object, size: int) -> None:
 
 
 class ContentCache:
-    """Committed contents as read-only files, made when they are first opened."""
+    """Committed contents as read-only files, made when they are opened; small ones in memory as long as they are used.
+
+    A small content becomes a file when it is read again after memory forgot it: most are read once, soon after they were put.
+    """
 
     def __init__(self, folder: Path, vault: Vault) -> None:
         """Keep the files below `folder`."""
         self._folder = os.fspath(folder)
         self._vault = vault
         self._names = itertools.count()
+        self._small: RecentMap[bytes, bytes] = RecentMap(_SMALL_BYTES, len)
+        self._forgotten: RecentMap[bytes, bool] = RecentMap(_SEEN)
 
     def open(self, oid: bytes) -> int:
         """Return a new descriptor that reads a content. Raises `NotFound`, `Corrupt`, `NoSpace`."""
-        name = oid.hex()
-        path = f"{self._folder}/{name[:2]}/{name}"
-        with disk_errors(name):
+        path = self._path(oid)
+        with disk_errors(path):
             try:
                 return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
             except FileNotFoundError:
                 self._fill(oid, Path(path))
                 return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+
+    def small(self, oid: bytes) -> bytes | None:
+        """Return a content that is at hand or costs less than a file, None for any other. Raises `NotFound`, `Corrupt`."""
+        content = self._small.get(oid)
+        if content is None and not self._forgotten.get(oid) and self._vault.size(oid) <= SMALL:
+            content = self._load(oid)
+            self._small.put(oid, content)
+            self._forgotten.put(oid, True)
+        return content
+
+    def _load(self, oid: bytes) -> bytes:
+        try:
+            with open(self._path(oid), "rb", buffering=0) as file:
+                return file.readall()
+        except FileNotFoundError:
+            return b"".join(self._vault.chunks(oid))
+
+    def _path(self, oid: bytes) -> str:
+        name = oid.hex()
+        return f"{self._folder}/{name[:2]}/{name}"
 
     def _fill(self, oid: bytes, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -89,7 +119,7 @@ class ContentCache:
         try:
             with open(draft, "xb", buffering=0) as file:
                 for piece in self._vault.chunks(oid):
-                    _write_all(file.fileno(), piece)
+                    write_all(file.fileno(), piece)
                 os.fchmod(file.fileno(), 0o444)
             draft.rename(path)
         finally:
@@ -142,7 +172,7 @@ class UpperFiles:
         written, writeback = 0, Writeback(descriptor)
         while piece or (piece := content.read(_PIECE)):
             with disk_errors(descriptor):
-                _write_all(descriptor, piece)
+                write_all(descriptor, piece)
             written += len(piece)
             writeback.note(written)
             piece = b""
@@ -263,14 +293,15 @@ def _copy_range(source: int, target: int, start: int, end: int, shift: int = 0) 
             done = 0
         if done == 0:
             data = os.pread(source, min(end - start, _COPY), start)
-            _write_all(target, data, start + shift)
+            write_all(target, data, start + shift)
             done = len(data)
         if done == 0:
             return
         start += done
 
 
-def _write_all(descriptor: int, data: bytes, offset: int | None = None) -> None:
+def write_all(descriptor: int, data: bytes, offset: int | None = None) -> None:
+    """Write all of `data` at an offset, or (None) where the descriptor stands."""
     view = memoryview(data)
     while view:
         done = os.write(descriptor, view) if offset is None else os.pwrite(descriptor, view, offset)

@@ -17,9 +17,9 @@ from pathlib import Path
 
 from store.engines.git.census import Census
 from store.engines.git.commands import run_git
+from store.engines.git.committed import CommittedHandle
 from store.engines.git.content import ContentCache
 from store.engines.git.database import Database
-from store.engines.git.files import CommittedHandle
 from store.engines.git.large import POINTER_SIZES, LargeStore, Pointer, encode_pointer
 from store.engines.git.objects import Kind, make_object
 from store.engines.git.ownership import read_boot
@@ -183,7 +183,7 @@ class GitExchange:
     def _projection(self, selection: Selection) -> Projection:
         with self._lock:
             projection = self._projections.get(selection.name)
-            if projection is None:
+            if projection is None or not projection.use():
                 projection = Projection(self._folder, self._own_objects, self._vault, selection)
                 self._projections[selection.name] = projection
             return projection

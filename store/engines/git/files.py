@@ -1,7 +1,7 @@
 """Open files: one descriptor for a node, shared by all handles of this process, and the handles.
 
-1. An untouched file is read from the cache of committed content. The first write copies it up: after that the node has an upper
-   file of its own, and readers who had it open read that one.
+1. An untouched file is read from the cache of committed content; a small one has no descriptor until somebody wants one. The first
+   write copies it up: after that the node has an upper file of its own, and readers who had it open read that one.
 2. A write holds the fence of its layer, so a commit has it whole or not at all; it marks the node dirty before the first byte after
    each commit. Further writes touch no row.
 3. A write that returned is in the kernel: it survives the end of this process.
@@ -16,7 +16,7 @@ import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from store.engines.git.content import check_size, copy_content, disk_errors
+from store.engines.git.content import check_size, copy_content, disk_errors, write_all
 from store.engines.git.nodes import DIRTY, NodeRow
 from store.engines.git.steps import step
 from store.errors import NotPermitted, Stale
@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from store.engines.git.layer import Layer
 
 _EVERYTHING = 1 << 62
+_NONE = -1
+
+_Source = tuple[int | None, bytes | None]
+"""Where the content of a node is: its upper file, or the blob below."""
 
 
 _RESTED = 1_000_000_000
@@ -45,27 +49,32 @@ class OpenFile:
         self._lock = threading.Lock()
         self._retired: list[int] = []
         self._appender: int | None = None
-        self.descriptor = self._open(row)
+        self.descriptor = _NONE
+        self._source: _Source = (None, None)
+        self._content: bytes | None = None
+        self._point_at(row)
 
     def current(self) -> int:
         """Return a descriptor that reads the content as it is now."""
-        layer = self._layer
-        with layer.reading():
-            row = layer.find(self.node)
-            if not layer.is_orphan(self.node) and (row.upper, row.lower if row.upper is None else None) != self._source:
-                self._point_at(self._open(row))
-            self.row = row
+        with self._layer.reading():
+            self._follow()
+            if self.descriptor == _NONE:
+                self.descriptor = self._open(self.row)
             return self.descriptor
 
     def keep(self, row: NodeRow) -> None:
         """Hold on to the content of a row that is about to go; what another process removed already cannot be held."""
-        if (row.upper, row.lower if row.upper is None else None) != self._source:
+        if _source_of(row) != self._source:
             with suppress(Stale):
-                self._point_at(self._open(row))
+                self._point_at(row)
 
     def read(self, offset: int, size: int) -> bytes:
         """Return up to `size` bytes at `offset`."""
-        descriptor = self.current()
+        with self._layer.reading():
+            self._follow()
+            content, descriptor = self._content, self.descriptor
+        if content is not None:
+            return content[offset : offset + size]
         with disk_errors(self.node):
             data = os.pread(descriptor, size, offset)
             while 0 < len(data) < size and (more := os.pread(descriptor, size - len(data), offset + len(data))):
@@ -113,7 +122,8 @@ class OpenFile:
 
     def sync(self) -> None:
         """Return once the content and the name are on stable storage."""
-        self.current()
+        with self._layer.reading():
+            self._follow()
         if self.upper is not None:
             step("upper: sync")
             with disk_errors(self.node):
@@ -126,33 +136,45 @@ class OpenFile:
         if self._appender is not None:
             self._retired.append(self._appender)
         for descriptor in (self.descriptor, *self._retired):
-            os.close(descriptor)
+            if descriptor != _NONE:
+                os.close(descriptor)
 
-    def _open(self, row: NodeRow) -> int:
-        if row.upper is not None:
-            try:
-                descriptor = self._layer.uppers.open(row.upper)
-            except FileNotFoundError:
-                raise Stale(row.id, "it was removed meanwhile") from None
-        elif row.lower is not None:
-            descriptor = self._layer.around.cache.open(row.lower)
-        else:
-            raise NotPermitted(row.id, "it has no content")
-        self.upper = row.upper
-        self._source = (row.upper, row.lower if row.upper is None else None)
-        return descriptor
+    def _follow(self) -> None:
+        """Read from what the row says now; a node without a name keeps what it had. The caller reads the layer."""
+        row = self._layer.find(self.node)
+        if _source_of(row) != self._source and not self._layer.is_orphan(self.node):
+            self._point_at(row)
+        self.row = row
 
-    def _point_at(self, descriptor: int) -> None:
+    def _point_at(self, row: NodeRow) -> None:
+        """Read from what a row says: from memory when it is small and committed, else from a descriptor."""
+        below = row.lower if row.upper is None else None
+        content = None if below is None else self._layer.around.cache.small(below)
+        self._turn_to(row, self._open(row) if content is None else _NONE, content)
+
+    def _turn_to(self, row: NodeRow, descriptor: int, content: bytes | None = None) -> None:
         self._retired.append(self.descriptor)
         if self._appender is not None:
             self._retired.append(self._appender)
             self._appender = None
-        self.descriptor = descriptor
+        self.descriptor, self._content = descriptor, content
+        self.upper, self._source = row.upper, _source_of(row)
+
+    def _open(self, row: NodeRow) -> int:
+        if row.upper is not None:
+            try:
+                return self._layer.uppers.open(row.upper)
+            except FileNotFoundError:
+                raise Stale(row.id, "it was removed meanwhile") from None
+        if row.lower is None:
+            raise NotPermitted(row.id, "it has no content")
+        return self._layer.around.cache.open(row.lower)
 
     def _writable(self, keep: int = _EVERYTHING) -> int:
         """Return a descriptor that may be written now, the node marked; of content to copy up, `keep` bytes are enough."""
         with self._lock:
-            self.current()
+            with self._layer.reading():
+                self._follow()
             if self.upper is None:
                 self._copy_up(keep)
             elif self.row.dirty != DIRTY and not self._layer.is_orphan(self.node):
@@ -163,7 +185,10 @@ class OpenFile:
     def _copy_up(self, keep: int) -> None:
         layer = self._layer
         number, descriptor = layer.uppers.create()
-        copy_content(self.descriptor, descriptor, min(os.fstat(self.descriptor).st_size, keep))
+        if self._content is not None:
+            write_all(descriptor, self._content[:keep])
+        else:
+            copy_content(self.descriptor, descriptor, min(os.fstat(self.descriptor).st_size, keep))
         os.utime(descriptor, ns=(self.row.atime_ns, self.row.mtime_ns))
         with layer.lock:
             layer.refresh()
@@ -174,10 +199,9 @@ class OpenFile:
             elif not self._claim(number):
                 layer.uppers.remove(number)
                 os.close(descriptor)
-                self.current()
+                self._follow()
                 return
-            self.upper, self._source = number, (number, None)
-            self._point_at(descriptor)
+            self._turn_to(self.row._replace(upper=number), descriptor)
 
     def _claim(self, number: int) -> bool:
         """Make an upper file the node's, unless another process was first."""
@@ -194,6 +218,10 @@ class OpenFile:
             if self._appender is None:
                 self._appender = os.open(f"/proc/self/fd/{self.descriptor}", os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
             return self._appender
+
+
+def _source_of(row: NodeRow) -> _Source:
+    return row.upper, row.lower if row.upper is None else None
 
 
 class FileHandle:
@@ -245,35 +273,3 @@ class FileHandle:
         if self._written:
             self._written = False
             self._file.record()
-
-
-class CommittedHandle:
-    """An open file of a commit: a descriptor that never changes."""
-
-    def __init__(self, node: NodeId, descriptor: int) -> None:
-        """Take over the descriptor."""
-        self.node: NodeId = node
-        self._descriptor = descriptor
-        self._closed = False
-
-    def read(self, offset: int, size: int) -> bytes:
-        """Return up to `size` bytes at `offset`."""
-        with disk_errors(self.node):
-            return os.pread(self._descriptor, size, offset)
-
-    def write(self, offset: int, data: bytes) -> int:
-        """Raise `NotPermitted`: a commit never changes."""
-        raise NotPermitted(self.node, "a commit never changes")
-
-    def sync(self) -> None:
-        """Return at once: what was committed is durable."""
-
-    def close(self) -> None:
-        """Release the descriptor. Repeats do nothing."""
-        if not self._closed:
-            self._closed = True
-            os.close(self._descriptor)
-
-    def fileno(self) -> int:
-        """Return the descriptor; the handle owns it."""
-        return self._descriptor

@@ -20,9 +20,9 @@ from typing import Any
 
 from store.contract import Attach, Condition, Content, Joined, Staged
 from store.engines.git import drafts
+from store.engines.git.committed import CommittedHandle
 from store.engines.git.content import copy_content
 from store.engines.git.edits import Edit
-from store.engines.git.files import CommittedHandle
 from store.engines.git.layer import Layer
 from store.engines.git.nodes import CLEAN, NodeRow, describe_node, fresh_row, identify_content, stamp_content
 from store.engines.git.objects import Kind, object_id

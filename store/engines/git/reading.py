@@ -12,8 +12,8 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol
 
 from store.contract import READING
+from store.engines.git.committed import CommittedHandle, SmallHandle
 from store.engines.git.content import ContentCache
-from store.engines.git.files import CommittedHandle
 from store.engines.git.nodes import NodeRow, describe_node
 from store.engines.git.rows import Rows
 from store.engines.git.vault import Vault
@@ -89,7 +89,7 @@ class CommitTree(TreeReading):
         self._cache = cache
         super().__init__(CommitGround(vault, tree, time_ns), vault)
 
-    def open(self, node: NodeId, access: Access = READING) -> CommittedHandle:
+    def open(self, node: NodeId, access: Access = READING) -> CommittedHandle | SmallHandle:
         """Open a file. Raises `ReadOnly` for anything but reading."""
         if access.write or access.append or access.truncate:
             raise ReadOnly(node, "a commit never changes")
@@ -97,6 +97,9 @@ class CommitTree(TreeReading):
             row = as_file(self._ground.find(node))
         if row.lower is None:
             raise NotPermitted(node, "it has no content")
+        content = self._cache.small(row.lower)
+        if content is not None:
+            return SmallHandle(node, content, row.lower, self._cache)
         return CommittedHandle(node, self._cache.open(row.lower))
 
 

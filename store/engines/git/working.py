@@ -14,8 +14,9 @@ from contextlib import ExitStack
 from typing import Any
 
 from store.contract import READING, Attach, Condition, Content, Staged
+from store.engines.git.committed import CommittedHandle
 from store.engines.git.edits import Edit
-from store.engines.git.files import CommittedHandle, FileHandle
+from store.engines.git.files import FileHandle
 from store.engines.git.layer import Layer
 from store.engines.git.nodes import DIRTY, PARKED, NodeRow, fresh_row
 from store.engines.git.placing import Placing, check_name, find_file, remove_name

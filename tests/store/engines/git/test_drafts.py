@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from store.engines.git.caches import RecentMap
 from store.engines.git.drafts import LARGEST, fits, read_beginning
 from store.engines.git.engine import GitEngine
 from store.engines.git.large import Pointer, encode_pointer
 from store.engines.git.working import GitWorking
-from store.model import ROOT, NodeId
+from store.errors import NotPermitted
+from store.model import ROOT, AttributeChange, NodeId
 from tests.store.engines.git.desk import commit, find, open_store, read, write
 
 
@@ -139,3 +142,45 @@ def test_the_beginning_is_read_in_whatever_pieces_it_comes() -> None:
     assert read_beginning(Dripping(b"1" * 5_500)) == b"1" * 5_500
     assert len(read_beginning(Dripping(b"1" * (LARGEST + 5)))) == LARGEST + 1
     assert read_beginning(Dripping(b"")) == b""
+
+
+def test_a_small_file_becomes_a_file_when_somebody_wants_a_descriptor_or_memory_forgot_it(engine: GitEngine, working: GitWorking) -> None:
+    node = place(working, b"f", b"content")
+    handle = working.open(node)
+    assert handle.read(2, 3) == b"nte"
+    cached = list((Path(engine._cache._folder)).glob("*/*"))
+    assert cached == []
+    descriptor = handle.fileno()
+    assert os.pread(descriptor, 99, 0) == b"content"
+    handle.close()
+    place(working, b"g", b"another")
+    assert read(working, b"g") == b"another"
+    engine._cache._small = RecentMap(100, len)
+    assert read(working, b"g") == b"another"
+    assert sorted(path.read_bytes() for path in Path(engine._cache._folder).glob("*/*")) == [b"another", b"content"]
+
+
+def test_a_commit_s_small_file_is_read_from_memory_and_lends_a_descriptor(engine: GitEngine, working: GitWorking) -> None:
+    place(working, b"f", b"content")
+    view = engine.view(commit(engine))
+    handle = view.open(view.lookup(ROOT, b"f").node)
+    assert (handle.read(0, 3), handle.read(3, 99), handle.read(99, 1)) == (b"con", b"tent", b"")
+    assert os.pread(handle.fileno(), 99, 0) == b"content"
+    with pytest.raises(NotPermitted):
+        handle.write(0, b"x")
+    handle.sync()
+    handle.close()
+    handle.close()
+
+
+def test_a_file_that_is_written_while_it_is_open_is_read_as_it_becomes(working: GitWorking) -> None:
+    node = place(working, b"f", b"0123456789")
+    reader = working.open(node)
+    assert reader.read(0, 99) == b"0123456789"
+    write(working, node, b"ab", 3)
+    assert reader.read(0, 99) == b"012ab56789"
+    working.set_attributes(node, AttributeChange(size=4))
+    assert reader.read(0, 99) == b"012a"
+    place(working, b"f", b"else")
+    assert reader.read(0, 99) == b"012a"
+    reader.close()

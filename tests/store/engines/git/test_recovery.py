@@ -77,7 +77,9 @@ def test_a_file_that_no_commit_holds_stays_with_what_is_left_and_is_reported(sto
 def test_the_cache_is_dropped_after_a_restart_and_kept_otherwise(store: Path) -> None:
     engine = open_store(store)
     view = engine.view(engine.branch("main").head)
-    view.open(view.lookup(ROOT, b"kept").node).close()
+    handle = view.open(view.lookup(ROOT, b"kept").node)
+    handle.fileno()
+    handle.close()
     engine.close()
     (cached,) = (store / "cas").glob("*/*")
     cached.chmod(0o644)
