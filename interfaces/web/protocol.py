@@ -57,6 +57,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     limits = Limits()
     _head = 0
+    _parsed = 0
     _in_head = True
     _in_body = False
 
@@ -80,7 +81,7 @@ class LimitedProtocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """Start to count a head, and the clock of a request that follows another."""
         super().on_message_begin()
-        self._in_head, self._in_body = True, False
+        self._in_head, self._in_body, self._parsed = True, False, 0
         if not self._deadline:
             self._deadline.start(self.limits.header_seconds, self._end, _TOO_SLOW)
 
@@ -88,13 +89,28 @@ class LimitedProtocol(HttpToolsProtocol):
         """Take a piece of the target. No target has a fragment (RFC 9112 section 3.2): what is meant is not guessed, the answer is 400."""
         if b"#" in url:
             raise ValueError("a target has no fragment")
+        self._count(url, b"")
         super().on_url(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Take a header; trailers after a body are dropped, because the request was judged without them."""
         if self._in_head:
+            self._count(name, value)
             # The parser keeps blanks after a value, which are no part of it (RFC 9110 section 5.5).
             super().on_header(name, value.strip(b" \t"))
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what cannot be parsed, and (431) what was parsed no further because it is too long."""
+        if self._parsed > self.limits.header_bytes:
+            self._end(_TOO_LARGE)
+        else:
+            super().send_400_response(msg)
+
+    def _count(self, name: bytes, value: bytes) -> None:
+        """Count a line of a head that came in one piece with more than it (`data_received` sees the others)."""
+        self._parsed += len(name) + len(value) + 4
+        if self._parsed > self.limits.header_bytes:
+            raise ValueError("the head is too long")
 
     def on_headers_complete(self) -> None:
         """Stop counting."""

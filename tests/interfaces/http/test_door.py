@@ -139,6 +139,15 @@ def test_a_head_without_end_is_cut_off(site: Site) -> None:
     assert answer.startswith(b"HTTP/1.1 431")
 
 
+@pytest.mark.parametrize("line", [b"X-Big: " + b"x" * 40_000, b"\r\n".join(b"X-%d: y" % number for number in range(6_000))])
+def test_a_whole_head_that_comes_at_once_is_held_to_the_same_length(site: Site, line: bytes) -> None:
+    assert site.raw(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n" + line + b"\r\n\r\n").startswith(b"HTTP/1.1 431")
+
+
+def test_a_target_is_held_to_the_length_of_a_head(site: Site) -> None:
+    assert site.raw(b"GET /" + b"x" * 40_000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n").startswith(b"HTTP/1.1 431")
+
+
 def test_many_headers_are_cut_off(site: Site) -> None:
     with socket.create_connection(("127.0.0.1", site.port), timeout=20) as connection:
         connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n")
