@@ -38,20 +38,20 @@ _STREAMING = frozenset({SIGNED_CHUNKS, SIGNED_CHUNKS + TRAILER, UNSIGNED_CHUNKS}
 
 @dataclass(frozen=True, slots=True)
 class Payload:
-    """How a signature covers a body: `claim` is what ``x-amz-content-sha256`` says, `chain` what would sign its chunks."""
+    """How a signature covers a body: `stated` is what ``x-amz-content-sha256`` says, `chain` what would sign its chunks."""
 
-    claim: str
+    stated: str
     chain: Chain
 
     @property
     def chunked(self) -> bool:
         """Tell whether the body is in ``aws-chunked`` encoding."""
-        return self.claim in _STREAMING
+        return self.stated in _STREAMING
 
     @property
     def trailed(self) -> bool:
         """Tell whether trailers follow the body."""
-        return self.claim.endswith(TRAILER)
+        return self.stated.endswith(TRAILER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class BodyPlan:
     def open(self, source: Content, *, md5: bool = True) -> CheckedContent:
         """Return the content of the body that `source` reads; `md5` tells whether its MD5 is wanted even where none was stated."""
         if self.payload.chunked:
-            chain = None if self.payload.claim == UNSIGNED_CHUNKS else self.payload.chain
+            chain = None if self.payload.stated == UNSIGNED_CHUNKS else self.payload.chain
             source = ChunkedContent(source, chain, trailed=self.payload.trailed)
         return CheckedContent(self, source, md5=md5 or bool(self.md5))
 
@@ -203,16 +203,16 @@ def _length(headers: Mapping[str, str], payload: Payload) -> int:
 
 
 def _sha256(payload: Payload) -> str:
-    claim = payload.claim
-    if claim == UNSIGNED or payload.chunked:
+    stated = payload.stated
+    if stated == UNSIGNED or payload.chunked:
         return ""
-    if len(claim) != 64 or claim.strip("0123456789abcdef"):
+    if len(stated) != 64 or stated.strip("0123456789abcdef"):
         raise S3Fault(
             "InvalidArgument",
             "x-amz-content-sha256 must be UNSIGNED-PAYLOAD, a STREAMING- value of HMAC-SHA256, or a valid sha256 value.",
-            elements={"ArgumentName": "x-amz-content-sha256", "ArgumentValue": claim[:128]},
+            elements={"ArgumentName": "x-amz-content-sha256", "ArgumentValue": stated[:128]},
         )
-    return claim
+    return stated
 
 
 def _md5(headers: Mapping[str, str]) -> bytes:

@@ -45,7 +45,7 @@ class Signed:
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class Authorization:
     """What a request says of its own signature; nothing of it is believed yet. `expires` is in seconds, 0 in a header signature."""
 
     access_key: str
@@ -65,48 +65,48 @@ class Claim:
 
 def authenticate(control: Control, request: Request, now: float) -> Signed:
     """Return whom a request speaks for at the time `now` (seconds of the epoch). Raises `S3Fault`, and what `Control.signer` raises."""
-    claim = read_claim(request.headers, request.parameters)
-    check_time(claim, now)
-    check_coverage(claim, request.headers)
-    scope = claim.scope
-    signer = control.signer(claim.access_key, claim.token, scope.day, scope.region, scope.service)
-    _check_signature(claim, request, signer)
-    chain = Chain(signer, claim.timestamp, scope, claim.signature)
-    return Signed(signer.caller, Payload(claim.payload, chain), claim.presigned)
+    authorization = read_authorization(request.headers, request.parameters)
+    check_time(authorization, now)
+    check_coverage(authorization, request.headers)
+    scope = authorization.scope
+    signer = control.signer(authorization.access_key, authorization.token, scope.day, scope.region, scope.service)
+    _check_signature(authorization, request, signer)
+    chain = Chain(signer, authorization.timestamp, scope, authorization.signature)
+    return Signed(signer.caller, Payload(authorization.payload, chain), authorization.presigned)
 
 
-def read_claim(headers: Mapping[str, str], parameters: Mapping[str, str]) -> Claim:
+def read_authorization(headers: Mapping[str, str], parameters: Mapping[str, str]) -> Authorization:
     """Return what a request says of its signature. Raises `S3Fault` where it says nothing, or nothing that can be true."""
-    authorization = headers.get("authorization", "")
-    if authorization.startswith(ALGORITHM):
-        return _header_claim(authorization, headers)
+    text = headers.get("authorization", "")
+    if text.startswith(ALGORITHM):
+        return _header_authorization(text, headers)
     if "X-Amz-Algorithm" in parameters or "X-Amz-Signature" in parameters:
-        return _query_claim(parameters, headers)
-    if authorization.startswith("AWS ") or "AWSAccessKeyId" in parameters:
+        return _query_authorization(parameters, headers)
+    if text.startswith("AWS ") or "AWSAccessKeyId" in parameters:
         raise S3Fault("InvalidRequest", f"The authorization mechanism you have provided is not supported. Please use {ALGORITHM}.")
-    if authorization:
+    if text:
         raise S3Fault("InvalidArgument", "Unsupported Authorization Type", elements={"ArgumentName": "Authorization"})
     raise S3Fault("AccessDenied")
 
 
-def check_time(claim: Claim, now: float) -> None:
-    """Raise unless a signature of the claim's time is good at `now`."""
-    made = _seconds(claim.timestamp)
-    if not claim.presigned:
+def check_time(authorization: Authorization, now: float) -> None:
+    """Raise unless a signature of the authorization's time is good at `now`."""
+    made = _seconds(authorization.timestamp)
+    if not authorization.presigned:
         if abs(now - made) > MAX_SKEW:
-            told = {"RequestTime": claim.timestamp, "ServerTime": _iso(now), "MaxAllowedSkewMilliseconds": str(MAX_SKEW * 1000)}
+            told = {"RequestTime": authorization.timestamp, "ServerTime": _iso(now), "MaxAllowedSkewMilliseconds": str(MAX_SKEW * 1000)}
             raise S3Fault("RequestTimeTooSkewed", elements=told)
         return
     if made - now > MAX_SKEW:
         raise S3Fault("AccessDenied", "Request is not yet valid", elements={"ServerTime": _iso(now)})
-    if now > made + claim.expires:
-        told = {"X-Amz-Expires": str(claim.expires), "Expires": _iso(made + claim.expires), "ServerTime": _iso(now)}
+    if now > made + authorization.expires:
+        told = {"X-Amz-Expires": str(authorization.expires), "Expires": _iso(made + authorization.expires), "ServerTime": _iso(now)}
         raise S3Fault("AccessDenied", "Request has expired", elements=told)
 
 
-def check_coverage(claim: Claim, headers: Mapping[str, str]) -> None:
+def check_coverage(authorization: Authorization, headers: Mapping[str, str]) -> None:
     """Raise unless the signature covers ``host`` and every header of Amazon's that the request has."""
-    signed = claim.signed_headers
+    signed = authorization.signed_headers
     loose = [name for name in headers if name.startswith("x-amz-") and name not in signed and name not in _UNSIGNED_ALLOWED]
     if "host" not in signed:
         loose.append("host")
@@ -118,30 +118,30 @@ def check_coverage(claim: Claim, headers: Mapping[str, str]) -> None:
         )
 
 
-def _check_signature(claim: Claim, request: Request, signer: Signer) -> None:
+def _check_signature(authorization: Authorization, request: Request, signer: Signer) -> None:
     fields: Sequence[tuple[bytes, bytes]] = request.scope["headers"]
-    without = _SIGNATURE_PARAMETER if claim.presigned else b""
+    without = _SIGNATURE_PARAMETER if authorization.presigned else b""
     told = b"", b""
     for canonical in canonical_requests(
-        request.method, request.raw_path, request.query, fields, claim.signed_headers, claim.payload, without=without
+        request.method, request.raw_path, request.query, fields, authorization.signed_headers, authorization.payload, without=without
     ):
-        text = string_to_sign(claim.timestamp, claim.scope, canonical)
-        if hmac.compare_digest(signer.sign(text).encode(), claim.signature.encode()):
+        text = string_to_sign(authorization.timestamp, authorization.scope, canonical)
+        if hmac.compare_digest(signer.sign(text).encode(), authorization.signature.encode()):
             return
         told = told if told[0] else (text, canonical)
     raise S3Fault(
         "SignatureDoesNotMatch",
         elements={
-            "AWSAccessKeyId": claim.access_key,
+            "AWSAccessKeyId": authorization.access_key,
             "StringToSign": told[0].decode("utf-8", "replace"),
-            "SignatureProvided": claim.signature,
+            "SignatureProvided": authorization.signature,
             "CanonicalRequest": told[1].decode("utf-8", "replace"),
         },
     )
 
 
-def _header_claim(authorization: str, headers: Mapping[str, str]) -> Claim:
-    parts = dict(_pair(part) for part in authorization[len(ALGORITHM) :].split(","))
+def _header_authorization(text: str, headers: Mapping[str, str]) -> Authorization:
+    parts = dict(_pair(part) for part in text[len(ALGORITHM) :].split(","))
     try:
         credential, signed, signature = parts["Credential"], parts["SignedHeaders"], parts["Signature"]
     except KeyError as error:
@@ -153,10 +153,10 @@ def _header_claim(authorization: str, headers: Mapping[str, str]) -> Claim:
     timestamp = _header_timestamp(headers)
     _check_day(scope, timestamp, "AuthorizationHeaderMalformed")
     token = headers.get("x-amz-security-token", "")
-    return Claim(access_key, token, scope, timestamp, _names(signed), signature, payload)
+    return Authorization(access_key, token, scope, timestamp, _names(signed), signature, payload)
 
 
-def _query_claim(parameters: Mapping[str, str], headers: Mapping[str, str]) -> Claim:
+def _query_authorization(parameters: Mapping[str, str], headers: Mapping[str, str]) -> Authorization:
     code = "AuthorizationQueryParametersError"
     missing = [name for name in _QUERY_NEEDS if not parameters.get(name)]
     if missing:
@@ -168,7 +168,7 @@ def _query_claim(parameters: Mapping[str, str], headers: Mapping[str, str]) -> C
     _check_day(scope, timestamp, code)
     signed = _names(parameters["X-Amz-SignedHeaders"])
     payload = headers.get("x-amz-content-sha256", UNSIGNED) if "x-amz-content-sha256" in signed else UNSIGNED
-    return Claim(
+    return Authorization(
         access_key,
         parameters.get("X-Amz-Security-Token", ""),
         scope,
