@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,9 +44,10 @@ def open_exchange(appliance: Appliance) -> Exchange:
 def find_references(sight: Sight, identity: Identity, branch: str) -> dict[str, CommitId]:
     """Return the references that a caller is shown beside a branch it sees, `main` first, by their full names."""
     engine = sight.appliance.engine
-    heads = {each.name: each.head for each in engine.branches()}
-    names = [MAIN, *sorted({branch, *(run.branch for run in _own_runs(sight, identity))} - {MAIN})]
-    refs = {HEADS + name: heads[name] for name in names if name in heads}
+    refs = {}
+    for name in [MAIN, *sorted({branch, *(run.branch for run in _own_runs(sight, identity))} - {MAIN})]:
+        with suppress(NotFound):
+            refs[HEADS + name] = engine.branch(name).head
     tips = set(refs.values())
     for snapshot in engine.snapshots():
         if any(engine.is_ancestor(snapshot.head, tip) for tip in tips):

@@ -39,6 +39,9 @@ _SETTINGS = (
     "protocol.allow=never",
     "uploadpack.allowFilter=true",
     "uploadpack.allowAnySHA1InWant=true",
+    # A filter that names an object (sparse:oid) would have git read one that nobody looked at.
+    "uploadpackfilter.allow=false",
+    *(f"uploadpackfilter.{kind}.allow=true" for kind in ("blob:none", "blob:limit", "tree", "object:type", "combine")),
 )
 PIECE = 1 << 18
 """Bytes of a child's output in memory at once."""

@@ -36,7 +36,9 @@ def _publish(desk: Desk, identity: Identity, arguments: Arguments) -> Document:
     run = own_branch(desk, identity, branch)
     if run is not None and run.branch == branch and _may_commit(desk, identity, run):
         desk.runs.commit(run, identity, "work before git reads the branch")
-    open_exchange(desk.appliance).publish()
+    exchange = open_exchange(desk.appliance)
+    exchange.publish()
+    exchange.sweep(desk.appliance.clock())
     return {"branch": branch, "commit": desk.appliance.engine.branch(branch).head}
 
 

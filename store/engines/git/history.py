@@ -33,6 +33,7 @@ class History:
         self._database = database
         self._vault = vault
         self._generations: RecentMap[bytes, Generation] = RecentMap(_KEPT)
+        self._descents: RecentMap[tuple[bytes, bytes], bool] = RecentMap(_KEPT)
 
     def find(self, commit: CommitId) -> bytes:
         """Return the identity of a commit that exists. Raises `NotFound`."""
@@ -66,7 +67,11 @@ class History:
 
     def is_ancestor(self, ancestor: bytes, of: bytes) -> bool:
         """Tell whether a commit is another's ancestor or that commit itself."""
-        return ancestry.is_ancestor(self._generation, ancestor, of)
+        known = self._descents.get((ancestor, of))
+        if known is None:
+            known = ancestry.is_ancestor(self._generation, ancestor, of)
+            self._descents.put((ancestor, of), known)
+        return known
 
     def merge_base(self, one: bytes, other: bytes) -> bytes | None:
         """Return the best common ancestor, or None."""

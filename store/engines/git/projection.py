@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import threading
 from collections.abc import Iterable, Iterator
@@ -79,6 +80,15 @@ class Projection:
         """Return what is kept of a tree, which may be one that only `read` knows, storing what is new of it."""
         with self._lock, self._writing() as pack:
             return self._select(read, tree, pack)
+
+    def use(self) -> bool:
+        """Note that the folder is used, and tell whether it is still there; one that is gone is closed."""
+        try:
+            os.utime(self.objects.parent)
+        except FileNotFoundError:
+            self.close()
+            return False
+        return True
 
     def close(self) -> None:
         """Release the rows."""

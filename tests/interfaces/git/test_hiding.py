@@ -103,6 +103,12 @@ def test_a_partial_clone_cannot_ask_for_what_it_does_not_see(site: Site, narrow:
     assert (clone / "src/a.py").exists()
 
 
+def test_a_filter_cannot_name_an_object(site: Site, run: Started) -> None:
+    spec = git(site.folder, "hash-object", "--stdin", given=b"src\n")
+    said = refused(site.folder, "clone", f"--filter=sparse:oid={spec}", site.address(run.secret, run.branch, run.lease), "out")
+    assert "filter 'sparse:oid' not supported" in said
+
+
 def test_saying_that_one_has_a_hidden_commit_changes_nothing(site: Site, run: Started) -> None:
     other = site.house.start_run()
     site.write(other.branch, {"theirs": b"1"})

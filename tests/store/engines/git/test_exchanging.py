@@ -413,6 +413,15 @@ def test_what_the_dead_left_is_swept_after_a_day(desk: Desk) -> None:
     assert not shown.folder.exists()
 
 
+def test_a_projection_that_was_swept_is_made_again(desk: Desk) -> None:
+    desk.commit("main", {b"a": b"1", b"secret": b"2"})
+    shown = desk.show("main", selection=PARTIAL)
+    desk.exchange.sweep(shown.folder.stat().st_mtime + 90_000)
+    again = desk.show("main", selection=PARTIAL)
+    assert again.refs == shown.refs
+    assert git(desk.clone(again), "ls-files") == "a"
+
+
 def test_a_merge_whose_sides_both_changed_what_it_does_not_see_is_refused(desk: Desk) -> None:
     desk.commit("main", {b"a": b"1"})
     desk.fork("coder/r1")
