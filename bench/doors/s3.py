@@ -21,13 +21,15 @@ from botocore.auth import S3SigV4QueryAuth
 from botocore.awsrequest import AWSRequest
 from botocore.client import Config
 from botocore.credentials import Credentials
-from clients import Figure
-from servers import Server, Start, find_program, free_port, running, running_nas
+from botocore.exceptions import BotoCoreError, ClientError
+from clients import Failed, Figure
+from servers import Missing, Server, Start, find_program, free_port, running, running_nas
 
 ACCESS_KEY, SECRET = "BENCHBENCHBENCHBENCH", "a-secret-key-for-the-bench-of-doors-0123"
 BUCKET = "bench"
 KEYS, FOLDERS = 10_000, 100
 _EXPIRY = 86_400
+_TRIES = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,7 @@ class S3Server(Server):
             region_name="us-east-1",
             aws_access_key_id=self.access_key,
             aws_secret_access_key=self.secret,
-            config=Config(s3={"addressing_style": "path"}, max_pool_connections=16),
+            config=Config(s3={"addressing_style": "path"}, max_pool_connections=16, retries={"max_attempts": 10}),
         )
 
 
@@ -151,14 +153,29 @@ def _filled(server: Server) -> Any:
     if client.list_objects_v2(Bucket=server.bucket, Prefix=last)["KeyCount"]:
         return client
     names = [f"listed/d{number % FOLDERS:02d}/k{number:05d}" for number in range(KEYS)]
-    with ThreadPoolExecutor(16) as pool:
-        for _ in pool.map(lambda name: client.put_object(Bucket=server.bucket, Key=name, Body=b"x"), names):
-            continue
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(lambda name: client.put_object(Bucket=server.bucket, Key=name, Body=b"x"), names))
+    except ClientError as error:
+        raise Failed(str(error)) from error
     return client
 
 
 def _with_bucket(name: str, port: int, pid: int) -> S3Server:
     endpoint = f"http://127.0.0.1:{port}"
     server = S3Server(name, f"{endpoint}/{BUCKET}/", (), (pid,), endpoint, BUCKET, ACCESS_KEY, SECRET)
-    server.client().create_bucket(Bucket=BUCKET)
+    _make_bucket(server)
     return server
+
+
+def _make_bucket(server: S3Server) -> None:
+    """Make the bucket; a gateway listens before what is behind it answers."""
+    for _ in range(_TRIES):
+        try:
+            server.client().create_bucket(Bucket=BUCKET)
+        except (BotoCoreError, ClientError) as error:
+            refused = error
+            time.sleep(0.5)
+        else:
+            return
+    raise Missing(f"{server.name} makes no bucket: {refused}")
