@@ -71,8 +71,16 @@ class Call:
         return plan_body(self.headers, self.signed.payload, checksums=checksums)
 
     def start(self, bucket: str = "", at: str = "") -> Workspace:
-        """Return the workspace of a bucket (the request's own when not said) or of a commit of it; the caller closes it."""
-        return open_bucket(self.door.control, self.caller, bucket or self.bucket, at)
+        """Return the workspace of a bucket (the request's own when not said) or of a commit of it; the caller closes it.
+
+        Raises ``AccessDenied`` where the request expects another owner of its bucket.
+        """
+        workspace = open_bucket(self.door.control, self.caller, bucket or self.bucket, at)
+        expected = self.headers.get("x-amz-expected-bucket-owner") if bucket in {"", self.bucket} else None
+        if expected is not None and expected != owner_of(workspace):
+            workspace.close()
+            raise S3Fault("AccessDenied", "The bucket belongs to another owner than the request expects.")
+        return workspace
 
     @contextmanager
     def opened(self, bucket: str = "", at: str = "") -> Iterator[Workspace]:

@@ -75,3 +75,11 @@ def test_what_needs_an_object_lock_is_refused_as_where_there_is_none(maker: Any,
     for call, more in ((maker.get_object_retention, {}), (maker.put_object_legal_hold, {"LegalHold": {"Status": "ON"}})):
         assert code_of(call, Bucket=bucket, Key="a", **more) == ("InvalidRequest", 400)
     assert code_of(maker.get_object_legal_hold, Bucket=bucket, Key="absent") == ("NoSuchKey", 404)
+
+
+def test_a_request_may_say_whose_bucket_it_expects(maker: Any, bucket: str) -> None:
+    owner = maker.get_bucket_acl(Bucket=bucket)["Owner"]["ID"]
+    maker.put_object(Bucket=bucket, Key="a", Body=b"x", ExpectedBucketOwner=owner)
+    for call, more in ((maker.put_object, {"Key": "b", "Body": b"x"}), (maker.get_object, {"Key": "a"}), (maker.list_objects_v2, {})):
+        assert code_of(call, Bucket=bucket, ExpectedBucketOwner="somebody", **more) == ("AccessDenied", 403)
+    assert maker.list_objects_v2(Bucket=bucket)["KeyCount"] == 1
