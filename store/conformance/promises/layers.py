@@ -22,7 +22,7 @@ from store.conformance.bench import (
     write_node,
 )
 from store.errors import Exists, IntoItself, InvalidName, IsADirectory, NotADirectory, NotEmpty, NotFound, NotPermitted, Stale, TooLarge
-from store.model import ROOT, AttributeChange, Capability, NodeId
+from store.model import ROOT, AttributeChange, Capability, ChangeKind, NodeId
 
 
 def nodes_keep_their_identity(bench: Bench) -> None:
@@ -223,7 +223,20 @@ def times_move_with_changes(bench: Bench) -> None:
     same(working.attributes(directory).mtime_ns > 1, True, "the directory's time after a rename")
 
 
+def what_a_commit_passed_over_comes_from_nowhere(bench: Bench) -> None:
+    """A file that moves below a name no commit can hold, and back after a commit, was added: the head has none it came from."""
+    working, first = bench.grow({b"a/b/x": b"1", b"c": b"1"})
+    move(working, b"a/b", b"git~1")
+    bench.engine.restore("main", first, [])
+    write_node(working, find(working, b"c").node, b"2")
+    bench.commit()
+    move(working, b"a", b"git~1", exchange=True)
+    kinds = {change.path: change.kind for change in working.changes()}
+    same(kinds, {b"a/b/x": ChangeKind.DELETED, b"a/x": ChangeKind.ADDED}, "the changes")
+
+
 CHECKS = (
+    what_a_commit_passed_over_comes_from_nowhere,
     a_whole_file_is_put_under_a_name_at_once,
     a_size_beyond_every_limit_is_too_large,
     nodes_keep_their_identity,

@@ -69,6 +69,14 @@ class Layer:
             directory.links[name] = Link(link.node, path if held else None)
             if held:
                 self._settle_below(link.node, path)
+            else:
+                self._forget_origins(link.node)
+
+    def _forget_origins(self, directory: Node) -> None:
+        """Forget where the head has what is below: what a commit passed over comes from nowhere, should it return."""
+        for name, link in directory.links.items():
+            directory.links[name] = Link(link.node, None)
+            self._forget_origins(link.node)
 
     def twins(self, before: bytes) -> list[tuple[bytes, ...]]:
         """Return the twins in every directory whose listing differs from that of an earlier tree."""
