@@ -127,4 +127,4 @@ class Exchange(Protocol):
         """Remove a quarantine. Repeats do nothing."""
 
     def sweep(self, now: float) -> None:
-        """Remove what processes that died left: quarantines and shown repositories that nobody touched for a day."""
+        """Remove what processes that died left: quarantines that nobody holds, and what nobody used for a day."""

@@ -3,12 +3,15 @@
 1. A shown repository is a handful of small files that borrows every object: from the store, or from a projection of it. It is made for one
    request and removed after it.
 2. Everything here but the quarantines lies in a folder of the caller's that may be lost, below the name of the machine's boot.
-3. Git children that read packs need no lock: a repack leaves what is reachable in place before it removes anything, and keeps what is
+3. A quarantine is locked by the process that made it, as long as that lives: one that nobody holds is what a death left behind.
+4. Git children that read packs need no lock: a repack leaves what is reachable in place before it removes anything, and keeps what is
    young; git looks again when a pack is gone.
 """
 
 from __future__ import annotations
 
+import fcntl
+import os
 import shutil
 import tempfile
 import threading
@@ -35,6 +38,7 @@ from store.model import CommitId, NodeId
 _CONFIG = "[core]\n\trepositoryformatversion = 0\n\tbare = true\n"
 _PACKED_REFS = "# pack-refs with: peeled fully-peeled sorted \n"
 _DAY = 86_400
+_GRACE = 60
 _QUARANTINE = "push-"
 
 MoveBranch = Callable[[str, CommitId, CommitId], None]
@@ -107,6 +111,7 @@ class GitExchange:
         self._upkeep = upkeep
         self._receiver = Receiver(store, database, vault, large, upkeep, move, sync=sync)
         self._projections: dict[str, Projection] = {}
+        self._held: dict[str, int] = {}
         self._lock = threading.Lock()
         self._shown.mkdir(parents=True, exist_ok=True)
 
@@ -129,9 +134,12 @@ class GitExchange:
     def open_quarantine(self, shown: Shown) -> Path:
         """Make an empty bare repository in the store's folder that borrows what is shown."""
         folder = Path(tempfile.mkdtemp(prefix=_QUARANTINE, dir=self._store / "tmp"))
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        fcntl.flock(descriptor, fcntl.LOCK_SH)
         borrowed = (shown.folder / "objects" / "info" / "alternates").read_text().splitlines()
         make_object_folder(folder / "objects", *map(Path, borrowed))
         (folder / "config").write_text(_CONFIG)
+        self._held[folder.name] = descriptor
         return folder
 
     def examine(self, quarantine: str, shown: Shown, branch: str, target: str, limits: Limits) -> GitArrival:
@@ -143,12 +151,16 @@ class GitExchange:
     def discard(self, quarantine: str) -> None:
         """Remove a quarantine. Repeats do nothing."""
         shutil.rmtree(self._store / "tmp" / Path(quarantine).name, ignore_errors=True)
+        descriptor = self._held.pop(quarantine, None)
+        if descriptor is not None:
+            os.close(descriptor)
 
     def sweep(self, now: float) -> None:
         """Remove what processes that died left, and what was made before the machine started."""
         stale = [path for path in self._folder.parent.iterdir() if path != self._folder]
-        for folder in (self._shown, self._folder, self._store / "tmp"):
-            stale += [path for path in folder.iterdir() if path != self._shown and path.is_dir() and _used(path) < now - _DAY]
+        for folder in (self._shown, self._folder):
+            stale += [path for path in folder.iterdir() if path != self._shown and _used(path) < now - _DAY]
+        stale += [path for path in (self._store / "tmp").glob(f"{_QUARANTINE}*") if _used(path) < now - _GRACE and _is_abandoned(path)]
         for path in stale:
             shutil.rmtree(path, ignore_errors=True)
 
@@ -175,6 +187,8 @@ class GitExchange:
             for projection in self._projections.values():
                 projection.close()
             self._projections.clear()
+        for quarantine in tuple(self._held):
+            self.discard(quarantine)
 
     @property
     def _own_objects(self) -> Path:
@@ -206,6 +220,21 @@ class GitExchange:
 def _project(projection: Projection, refs: Mapping[str, CommitId]) -> dict[str, CommitId]:
     shown = projection.show({bytes.fromhex(commit) for commit in refs.values()})
     return {name: CommitId(shown[bytes.fromhex(commit)].hex()) for name, commit in refs.items()}
+
+
+def _is_abandoned(quarantine: Path) -> bool:
+    """Tell whether no process holds a quarantine any more."""
+    try:
+        descriptor = os.open(quarantine, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(descriptor)
+    return True
 
 
 def _used(path: Path) -> float:

@@ -403,14 +403,22 @@ def test_a_quarantine_is_found_by_its_name_only(desk: Desk) -> None:
     assert not quarantine.exists()
 
 
-def test_what_the_dead_left_is_swept_after_a_day(desk: Desk) -> None:
+def test_what_the_dead_left_is_swept_and_what_is_in_use_is_not(desk: Desk) -> None:
     shown = desk.show("main")
-    quarantine = desk.exchange.open_quarantine(shown)
-    desk.exchange.sweep(quarantine.stat().st_mtime + 3600)
+    quarantine, abandoned = desk.exchange.open_quarantine(shown), desk.folder / "store/tmp/push-dead"
+    abandoned.mkdir()
+    begun = quarantine.stat().st_mtime
+    desk.exchange.sweep(begun + 10)
+    assert abandoned.exists()
+    desk.exchange.sweep(begun + 3600)
     assert quarantine.exists()
-    desk.exchange.sweep(quarantine.stat().st_mtime + 90_000)
-    assert not quarantine.exists()
+    assert not abandoned.exists()
+    assert shown.folder.exists()
+    desk.exchange.sweep(begun + 90_000)
+    assert quarantine.exists()
     assert not shown.folder.exists()
+    desk.exchange.close()
+    assert not quarantine.exists()
 
 
 def test_a_projection_that_was_swept_is_made_again(desk: Desk) -> None:
