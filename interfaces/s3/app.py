@@ -104,7 +104,7 @@ OPERATIONS: Mapping[str, Operation] = {
     "PUT bucket cors": with_document(origins.put_cors),
     "DELETE bucket cors": blocking(origins.delete_cors),
     "GET object": reading.get_object,
-    "HEAD object": blocking(reading.head_object),
+    "HEAD object": reading.head_object,
     "GET object attributes": blocking(reading.get_attributes),
     "PUT object": writing.put_object,
     "PUT object copy": blocking(copying.copy_object),

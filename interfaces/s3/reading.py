@@ -60,10 +60,11 @@ async def get_object(call: Call) -> Reply:
         _close(handle, workspace)
 
 
-def head_object(call: Call) -> Reply:
+async def head_object(call: Call) -> Reply:
     """Answer ``HEAD`` of an object."""
-    with opened_object(call) as (_, seen):
-        return _answer_head(call, seen)[0]
+    if "versionId" in call.parameters:
+        return await call.door.pool.run(_head_object, call)
+    return _head_object(call)
 
 
 def get_attributes(call: Call) -> Reply:
@@ -88,6 +89,11 @@ def render_version(version: str) -> Headers:
 def render_date(seconds: int) -> str:
     """Return an HTTP date; times that have none are told as the first or last that has one."""
     return formatdate(min(max(seconds, 0), _LAST_DATE), usegmt=True)
+
+
+def _head_object(call: Call) -> Reply:
+    with opened_object(call) as (_, seen):
+        return _answer_head(call, seen)[0]
 
 
 def _answer_head(call: Call, seen: Seen) -> tuple[Reply, Span, CustomerKey | None]:

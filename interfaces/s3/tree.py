@@ -90,13 +90,15 @@ def make_directory(workspace: Workspace, key: bytes) -> int:
 def prune(workspace: Workspace, node: int) -> None:
     """Remove an implied directory that has become empty, and what is implied above it; anything else stays.
 
-    One that somebody else removes or fills meanwhile is theirs.
+    One that somebody else removes or fills meanwhile is theirs. The directory is not read first, which could be long: trying costs less.
     """
     try:
-        while node != ROOT and not workspace.list(node) and IMPLIED in workspace.xattrs(node):
+        while node != ROOT and IMPLIED in workspace.xattrs(node):
             parent, name = _parent_of(workspace, node)
             workspace.rmdir(parent, name)
             node = parent
+            if workspace.list(node):
+                return
     except Fault as fault:
         if fault.kind not in {Kind.NOT_EMPTY, Kind.NOT_FOUND, Kind.STALE, Kind.DENIED}:
             raise
