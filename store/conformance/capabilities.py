@@ -28,6 +28,7 @@ from store.conformance.bench import (
     write_node,
 )
 from store.errors import Exists, ImportFailed, NotFound, NotPermitted, TooLarge, Unsupported
+from store.exchange import Limits, Selection
 from store.model import ROOT, AttributeChange, Capability
 
 SPARSE_SIZE = 1 << 24
@@ -203,6 +204,66 @@ def _git(repository: Path, *arguments: str) -> bytes:
     return done.stdout
 
 
+class _Hides:
+    """Keeps every path but those called ``hidden``."""
+
+    def keeps(self, directory: bytes, name: bytes) -> bool:
+        """Tell whether a file is kept."""
+        return name != b"hidden"
+
+    def keeps_all(self, directory: bytes) -> bool:
+        """Say that nothing is known of a directory."""
+        return False
+
+    def keeps_none(self, directory: bytes) -> bool:
+        """Say that nothing is known of a directory."""
+        return False
+
+
+def git_exchange(bench: Bench) -> None:
+    """Git clones what is kept of a history; what it sends back becomes part of the branch, and what it did not see stays."""
+    _, head = bench.grow({b"d/f": b"1\n", b"d/hidden": b"2\n"})
+    with tempfile.TemporaryDirectory() as folder:
+        if not _expects(bench, Capability.GIT_EXCHANGE, lambda: bench.engine.exchange(Path(folder))):
+            return
+        exchange, clone = bench.engine.exchange(Path(folder) / "work"), Path(folder) / "clone"
+        exchange.publish()
+        same(exchange.packed([head]), True, "what was published")
+        shown = exchange.show({"refs/heads/main": head}, "refs/heads/main", Selection("hides", _Hides()))
+        _git(shown.folder, "clone", "--quiet", "--no-local", str(shown.folder), str(clone))
+        same(sorted(path.name for path in (clone / "d").iterdir()), ["f"], "the names that were cloned")
+        sent = _change(clone)
+        quarantine = exchange.open_quarantine(shown)
+        pack = subprocess.run(
+            ["git", f"--git-dir={clone / '.git'}", "pack-objects", "--revs", "--stdout", "--quiet"],
+            input=f"{sent}\n^{shown.refs['refs/heads/main']}\n".encode(),
+            capture_output=True,
+            check=True,
+            timeout=60,
+        ).stdout
+        subprocess.run(
+            ["git", f"--git-dir={quarantine}", "index-pack", "--stdin", "--fix-thin"], input=pack, capture_output=True, check=True
+        )
+        arrival = exchange.examine(quarantine.name, shown, "main", sent, Limits())
+        same([(each.path, each.entry is None) for each in arrival.introduced], [(b"d/f", False)], "what the push touches")
+        accepted = arrival.accept({})
+        exchange.discard(quarantine.name)
+        same(bench.engine.branch("main").head, accepted, "the branch after the push")
+        same(see_files(bench.engine.view(accepted)), {b"d/f": b"3\n", b"d/hidden": b"2\n"}, "the files after the push")
+        again = exchange.show({"refs/heads/main": accepted}, "refs/heads/main", Selection("hides", _Hides()))
+        same(again.refs["refs/heads/main"], sent, "the id that the sender sees")
+        for each in (shown, again):
+            each.close()
+
+
+def _change(clone: Path) -> str:
+    """Change the one file of a clone and return the commit."""
+    (clone / "d/f").write_bytes(b"3\n")
+    who = ("-c", "user.name=conformance", "-c", "user.email=conformance@example.invalid")
+    _git(clone / ".git", f"--work-tree={clone}", *who, "commit", "--quiet", "--all", "--message=change")
+    return _git(clone / ".git", "rev-parse", "HEAD").decode().strip()
+
+
 def directories_in_and_out(bench: Bench) -> None:
     """Every engine imports and exports directories: links as they are, special files and ``.git`` passed over."""
     with tempfile.TemporaryDirectory() as folder:
@@ -238,6 +299,7 @@ CHECKS: tuple[Check, ...] = (
     descriptors,
     durability,
     plain_git,
+    git_exchange,
     directories_in_and_out,
 )
 """Each capability, and the ways in and out that every engine has."""
