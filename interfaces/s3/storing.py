@@ -28,6 +28,8 @@ ENABLED = "Enabled"
 SUSPENDED = "Suspended"
 FILE_MODE = 0o644
 ANYTHING = Expected()
+_MOVED = frozenset({Kind.STALE, Kind.NOT_FOUND, Kind.NOT_A_DIRECTORY, Kind.IS_A_DIRECTORY})
+"""What a store says of a place that was there a moment ago."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,18 +89,17 @@ def settings_of(door: Door, branch: str) -> Settings:
 
 
 def store_object(call: Call, workspace: Workspace, draft: Draft, publish: Publish) -> Stored:
-    """Put the object that `publish` has the bytes of under the key of a call, under its conditions."""
-    place = make_place(workspace, call.key)
-    condition = condition_of_write(call.headers, place.standing, lambda found: etag_of(found, workspace.xattrs(found.node)))
-    versioning = settings_of(call.door, workspace.branch).versioning
+    """Put the object that `publish` has the bytes of under the key of a call, under its conditions.
+
+    Raises ``ServiceUnavailable`` when others changed the directories of the key meanwhile: clients repeat it, and the next try gets there.
+    """
     try:
-        if versioning:
-            return _store_version(call, workspace, draft, lambda attach: publish(place, condition, attach), versioning)
-        return _store_plain(draft, lambda attach: publish(place, condition, attach))
+        return _store(call, workspace, draft, publish)
+    except S3Fault:
+        raise
     except Fault as fault:
-        if fault.kind in {Kind.STALE, Kind.NOT_A_DIRECTORY} or (fault.kind is Kind.NOT_FOUND and not isinstance(fault, S3Fault)):
-            # A directory of the key went while the bytes were on their way; clients repeat a 503, and the next try makes it again.
-            raise S3Fault("ServiceUnavailable", "The directory of the key went away meanwhile. Try again.") from fault
+        if fault.kind in _MOVED:
+            raise S3Fault("ServiceUnavailable", "The directories of the key changed meanwhile. Try again.") from fault
         raise
 
 
@@ -173,6 +174,15 @@ def publish_content(workspace: Workspace, content: object) -> Publish:
         condition=condition,
         attach=attach,
     )
+
+
+def _store(call: Call, workspace: Workspace, draft: Draft, publish: Publish) -> Stored:
+    place = make_place(workspace, call.key)
+    condition = condition_of_write(call.headers, place.standing, lambda found: etag_of(found, workspace.xattrs(found.node)))
+    versioning = settings_of(call.door, workspace.branch).versioning
+    if versioning:
+        return _store_version(call, workspace, draft, lambda attach: publish(place, condition, attach), versioning)
+    return _store_plain(draft, lambda attach: publish(place, condition, attach))
 
 
 def _store_plain(draft: Draft, publish: Callable[[Attach], Attributes]) -> Stored:
