@@ -17,7 +17,7 @@ from interfaces.s3.faults import S3Fault
 from interfaces.s3.listing import render_owner
 from interfaces.s3.markup import document, group, tag
 from interfaces.s3.seeing import see_object
-from interfaces.s3.storing import settings_of
+from interfaces.s3.settings import settings_of
 from interfaces.web.asgi import Reply
 
 _XML = [("content-type", "application/xml")]

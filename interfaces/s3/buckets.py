@@ -16,7 +16,7 @@ from interfaces.s3.documents import MAX_BUCKET_TAGS, OWNERSHIP, check_ownership,
 from interfaces.s3.faults import S3Fault
 from interfaces.s3.listing import read_limit, render_owner
 from interfaces.s3.markup import document, escape, group, tag
-from interfaces.s3.storing import settings_of
+from interfaces.s3.settings import settings_of
 from interfaces.web.asgi import Reply
 
 REGION = "us-east-1"

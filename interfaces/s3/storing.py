@@ -17,33 +17,18 @@ from interfaces.faults import Fault, Kind
 from interfaces.port import ROOT, Access, Attach, Attributes, Condition, Workspace
 from interfaces.s3.call import Call, Door
 from interfaces.s3.conditions import Expected, State, condition_of_write, demand_same, judge_removal
-from interfaces.s3.documents import OWNERSHIP, PUBLIC_BLOCKS, Tags
+from interfaces.s3.documents import Tags
 from interfaces.s3.faults import S3Fault
+from interfaces.s3.settings import ENABLED, SUSPENDED, settings_of
 from interfaces.s3.shelf import NULL, Shelf, Shelves, Version, version_of
 from interfaces.s3.sidecars import SIDECAR, TAGS, Sidecar, encode_tags, etag_of, sidecar_of, tags_of
 from interfaces.s3.tree import IMPLIED, Place, find_directory, find_object, make_directory, make_place, prune
 from interfaces.web.contents import HandleContent
 
-ENABLED = "Enabled"
-SUSPENDED = "Suspended"
 FILE_MODE = 0o644
 ANYTHING = Expected()
 _MOVED = frozenset({Kind.STALE, Kind.NOT_FOUND, Kind.NOT_A_DIRECTORY, Kind.IS_A_DIRECTORY})
 """What a store says of a place that was there a moment ago."""
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """What a bucket was told: whether it keeps versions (empty: never asked), its tags, and the region its maker named.
-
-    `public_block` is None and `ownership` empty where they were removed; before, a bucket blocks everything and its owner owns all.
-    """
-
-    versioning: str = ""
-    tags: Tags = ()
-    location: str = ""
-    public_block: Mapping[str, bool] | None = None
-    ownership: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,19 +58,6 @@ class Removed:
 
 Publish = Callable[[Place, Condition | None, Attach], Attributes]
 """Puts the bytes of an object at a place."""
-
-
-def settings_of(door: Door, branch: str) -> Settings:
-    """Return the settings of a bucket."""
-    body = door.notes.find(f"bucket/{branch}")[1]
-    tags = tuple((name, value) for name, value in body.get("tags", ()))
-    return Settings(
-        body.get("versioning", ""),
-        tags,
-        body.get("location", ""),
-        body.get("public_block", dict.fromkeys(PUBLIC_BLOCKS, True)),
-        body.get("ownership", OWNERSHIP),
-    )
 
 
 def store_object(call: Call, workspace: Workspace, draft: Draft, publish: Publish) -> Stored:

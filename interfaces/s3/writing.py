@@ -23,6 +23,7 @@ from interfaces.s3.reading import Headers, render_version
 from interfaces.s3.refusals import describe_fault
 from interfaces.s3.sealing import CustomerKey, Seal, check_encryption, draw_span, make_seal, read_key, render_key, tag_content, turn_content
 from interfaces.s3.seeing import EMPTY_MD5
+from interfaces.s3.settings import settings_of
 from interfaces.s3.sidecars import Sidecar, read_sidecar, render_checksum, with_checksum
 from interfaces.s3.storing import (
     Draft,
@@ -31,7 +32,6 @@ from interfaces.s3.storing import (
     publish_content,
     remove_object,
     remove_version,
-    settings_of,
     settle,
     store_directory,
     store_object,
