@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, nullcontext
+from contextlib import AbstractAsyncContextManager, ExitStack, nullcontext
 from datetime import UTC, datetime
 from functools import partial
 
@@ -89,11 +89,11 @@ class GitDoor:
         address = read_address(request.raw_path)
         view = await self._pool.run(self._repositories.open, caller, address.branch)
         visit = _Visit(request, caller, address, view, self._pool)
-        try:
-            return await self._route(visit)
-        except BaseException:
-            visit.release()
-            raise
+        with ExitStack() as unanswered:
+            unanswered.callback(visit.release)
+            reply = await self._route(visit)
+            unanswered.pop_all()
+        return reply
 
     async def _route(self, visit: _Visit) -> Reply:
         match visit.address.asked, visit.request.method:

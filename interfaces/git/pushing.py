@@ -15,7 +15,9 @@ import asyncio
 import logging
 from asyncio.subprocess import Process
 from collections.abc import AsyncGenerator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from interfaces.faults import Fault, Kind
@@ -135,11 +137,10 @@ class Pushing:
         push.quarantine = await self._pool.run(view.open_quarantine)
         if await sent.at_end():
             return
-        try:
+        with ExitStack() as unfinished:
+            unfinished.callback(self._pool.detach, partial(view.discard, push.quarantine.name))
             push.unpacked, printed = await self._index(view, push.quarantine, sent)
-        except BaseException:
-            await self._pool.run(view.discard, push.quarantine.name)
-            raise
+            unfinished.pop_all()
         if push.unpacked != "ok":
             push.notices += printed
             push.refuse_all("what was sent cannot be unpacked")
@@ -173,13 +174,14 @@ class Pushing:
 
 async def _feed(view: View, child: Process, sent: Stream) -> None:
     """Hand the pack to git while the authority lasts; git is ended with it. Raises what ended it."""
+    whole = False
     try:
         while (piece := await sent.read_some()) and await give(child, piece):
             view.check()
-    except BaseException:
-        child.kill()
-        raise
+        whole = True
     finally:
+        if not whole:
+            child.kill()
         await finish_giving(child)
 
 

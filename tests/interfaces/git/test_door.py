@@ -286,7 +286,7 @@ def test_a_client_that_leaves_in_the_middle_leaves_nothing(site: Site, run: Star
 
 
 def test_a_fetch_whose_client_leaves_ends_its_git(site: Site, run: Started) -> None:
-    site.write(run.branch, {"noise": os.urandom(30 << 20)})
+    site.write(run.branch, {f"noise{number}": os.urandom(7 << 20) for number in range(5)})
     head = git(site.folder, "ls-remote", site.address(run.secret, run.branch, run.lease), "HEAD").split()[0]
     body = encode(f"want {head} side-band-64k".encode()) + encode(Mark.FLUSH) + encode(b"done\n")
     place = urlsplit(site.url)
@@ -294,8 +294,10 @@ def test_a_fetch_whose_client_leaves_ends_its_git(site: Site, run: Started) -> N
     with socket.create_connection((place.hostname or "", place.port or 0), timeout=20) as connection:
         connection.sendall(f"{head_lines}content-length: {len(body)}\r\n\r\n".encode() + body)
         assert connection.recv(1000).startswith(b"HTTP/1.1 200")
+        deadline = time.monotonic() + 20
+        while not children("upload-pack") and time.monotonic() < deadline:
+            time.sleep(0.02)
         assert children("upload-pack")
-    deadline = time.monotonic() + 20
     while children("upload-pack") and time.monotonic() < deadline:
         time.sleep(0.05)
     assert children("upload-pack") == []
