@@ -115,7 +115,8 @@ def test_what_cannot_be_configured_is_absent_and_cannot_be_set(maker: Any, bucke
     assert code_of(maker.get_bucket_policy, Bucket=bucket) == "NoSuchBucketPolicy"
     assert code_of(maker.get_bucket_website, Bucket=bucket) == "NoSuchWebsiteConfiguration"
     assert code_of(maker.put_bucket_policy, Bucket=bucket, Policy="{}") == "NotImplemented"
-    assert code_of(maker.put_bucket_acl, Bucket=bucket, ACL="public-read") == "NotImplemented"
+    assert code_of(maker.put_bucket_acl, Bucket=bucket, ACL="public-read") == "AccessDenied"
+    assert code_of(maker.put_bucket_acl, Bucket=bucket, ACL="authenticated-read") in {"AccessDenied", "NotImplemented"}
     owner = maker.get_bucket_acl(Bucket=bucket)
     assert [grant["Permission"] for grant in owner["Grants"]] == ["FULL_CONTROL"]
 
