@@ -117,6 +117,7 @@ class GitView:
         self._shown = shown
         self._authority = authority
         self._meter = Meter(sight.appliance.trust, self._identity.lease)
+        self._reading = False
         self._sent = 0
 
     @guarded
@@ -127,8 +128,9 @@ class GitView:
     @guarded
     def spend(self, read: int) -> None:
         """Account for bytes that leave. Raises `Kind.BUDGET`."""
-        if not self._sent:
+        if not self._reading:
             self._meter.spend(BudgetKind.READS, 1)
+            self._reading = True
         self._meter.spend(BudgetKind.BYTES_READ, read)
         self._sent += read
 

@@ -15,7 +15,7 @@ from asyncio.subprocess import Process
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from dataclasses import dataclass
 
-from interfaces.faults import Fault
+from interfaces.faults import Fault, Kind
 from interfaces.git.children import PIECE, answers, collect, finish_giving, git_child, give, last_line
 from interfaces.git.pktline import Packet, encode
 from interfaces.git.ports import View
@@ -57,7 +57,8 @@ class Fetching:
     async def review(self, view: View, packets: Sequence[Packet]) -> Reviewed:
         """Return what git is to read of one whole request, or what ends it. Raises `Kind.INVALID`."""
         named = [each for packet in packets if (each := find_named(packet))]
-        refused = await self._refusal(view, named)
+        asks = any(each.naming is Naming.WANT for each in named)
+        refused = (_begin(view) if asks else b"") or await self._refusal(view, named)
         if refused:
             return Reviewed(b"", refused)
         return Reviewed(b"".join([encode(packet) for packet in packets if await self.passes(view, packet)]))
@@ -66,7 +67,7 @@ class Fetching:
         """Yield git's answer to a request that was reviewed."""
         async with git_child(("upload-pack", "--strict", "--stateless-rpc", str(view.folder)), protocol=protocol) as child:
             listening = await give(child, request)
-            await finish_giving(child)
+            finish_giving(child)
             async for piece in metered(view, answers(child)):
                 yield piece
             if await child.wait() and listening:
@@ -138,8 +139,19 @@ class Speaking:
         except Fault as fault:
             return refuse(sentence(fault))
         finally:
-            await finish_giving(self._child)
+            finish_giving(self._child)
         return b""
+
+
+def _begin(view: View) -> bytes:
+    """Account for a fetch before anything of it is sent, and return what ends it when there is no budget for it: git prints that."""
+    try:
+        view.spend(0)
+    except Fault as fault:
+        if fault.kind is not Kind.BUDGET:
+            raise
+        return refuse(sentence(fault))
+    return b""
 
 
 async def metered(view: View, pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:

@@ -59,9 +59,10 @@ def _receive(desk: Desk, identity: Identity, arguments: Arguments) -> Document:
     run = own_branch(desk, identity, branch)
     if run is None or arguments["reference"] != HEADS + run.branch:
         raise Fault(Kind.NOT_FOUND, f"{arguments['reference']}: no run of yours takes a push here", hint="push to /git/RUN.git")
-    desk.own_run(identity, run.run, Action.WRITE)
+    desk.own_run(identity, run.run, None)
     exchange = open_exchange(desk.appliance)
-    desk.runs.commit(run, identity, "work before a push")
+    if _may_commit(desk, identity, run):
+        desk.runs.commit(run, identity, "work before a push")
     exchange.publish()
     with closing(show(desk, exchange, identity, branch)) as shown:
         if shown.refs[HEADS + run.branch] != arguments["old"]:
@@ -87,6 +88,8 @@ class _Push:
     def take_in(self, arguments: Arguments) -> Document:
         """Decide, record, and move the branch. Raises the fault of the first thing that is not allowed."""
         self._decide()
+        # After the paths, whose denials are recorded; a push without any path needs it all the same.
+        self.desk.own_run(self.identity, self.run.run, Action.WRITE)
         appliance = self.desk.appliance
         with ExitStack() as opened, self._charged():
             working = opened.enter_context(closing(appliance.engine.working(self.run.branch)))

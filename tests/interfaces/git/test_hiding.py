@@ -78,7 +78,8 @@ def test_a_reading_lease_fetches_and_cannot_push(site: Site) -> None:
     run = site.house.start_run(actions=["list", "read"])
     clone = site.clone(run.secret, run.branch, user=run.lease)
     commit(clone, {"a": b"1"})
-    assert "write: the lease" in refused(clone, "push")
+    assert "write a: the lease allows list, read, not write" in refused(clone, "push")
+    assert [(body["action"], body["path"]) for body in site.house.house.records("denied")] == [("write", "a")]
 
 
 @pytest.mark.parametrize("version", ["0", "2"])

@@ -20,11 +20,11 @@ WORDS = {
     ABSENT: frozenset({Kind.NOT_FOUND}),
     # What git prints behind `remote:` or `[remote rejected]` is a sentence for people; these are in the ones that the suite meets.
     "the lease does not reach": frozenset({Kind.DENIED}),
-    "does not carry it": frozenset({Kind.DENIED}),
+    "the lease allows": frozenset({Kind.DENIED}),
     "stay out of reach": frozenset({Kind.DENIED}),
     "has spent its budget": frozenset({Kind.BUDGET}),
-    "another run, or ask the owner for a longer lease": frozenset({Kind.EXPIRED}),
-    "the lease was taken back": frozenset({Kind.REVOKED}),
+    "the lease has expired": frozenset({Kind.EXPIRED}),
+    "the lease was revoked": frozenset({Kind.REVOKED}),
 }
 _SECONDS = 60.0
 
@@ -153,7 +153,7 @@ GIT = Door(
     differs=(
         Difference(Aspect.DECISION, {Standing.HIDDEN}, {Operation.WRITE, Operation.CREATE}, _NAMED),
         Difference(Aspect.RECORD, {Standing.HIDDEN}, {Operation.WRITE, Operation.CREATE}, _NAMED),
-        Difference(Aspect.RECORD, {Standing.READ_ONLY}, _CHANGES, "a push is refused for its branch, before its paths are looked at"),
+        Difference(Aspect.RECORD, {Standing.READ_ONLY}, {Operation.MOVE}, "what is recorded is the denial of the path that the push adds"),
         Difference(Aspect.DECISION, {Standing.REFUSED}, set(Operation) - {Operation.WRITE, Operation.CREATE}, _LEFT_OUT),
         Difference(Aspect.RECORD, {Standing.REFUSED}, set(Operation) - {*_UNREAD, Operation.WRITE, Operation.CREATE}, _LEFT_OUT),
         Difference(Aspect.FILES, {Standing.REFUSED}, {Operation.DELETE}, _LEFT_OUT),
