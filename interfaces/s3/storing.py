@@ -96,7 +96,10 @@ def remove_object(call: Call, workspace: Workspace, key: bytes, expected: Expect
         _remove_place(workspace, key, place, _judge_place(workspace, place, expected))
         return Removed()
     with Shelves(call.door, workspace.branch).held(key) as shelf:
-        if place is None and expected and shelf.versions:
+        if place is None and expected:
+            if not shelf.versions:
+                # Nothing was ever there, so that nothing can be what is expected; S3 counts that as deleted.
+                return Removed()
             judge_removal(expected, None, 0)
         condition = _judge_place(workspace, place, expected)
         if place is not None and place.standing is not None:

@@ -24,7 +24,7 @@ from store.errors import NotFound
 from store.model import ROOT
 from trust.model import Action, Identity, PrincipalKind
 
-_NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]|\.(?!\.)){1,61}[a-z0-9]")
+_NAME = re.compile(r"[a-z0-9](?:[a-z0-9]|-(?!\.)|\.(?![.-])){1,61}[a-z0-9]")
 _ROLE = "bucket"
 _TRIES = 16
 _SETTINGS = ("versioning", "tags", "location", "public_block", "ownership")
@@ -100,7 +100,7 @@ def _set(desk: Desk, identity: Identity, arguments: Arguments) -> Document:
 def explain_bucket_name(name: str) -> str | None:
     """Return why no bucket can be called `name` (S3's rules, and names that mean something here), or None when one can."""
     if not _NAME.fullmatch(name):
-        return "a bucket's name is 3 to 63 lower-case letters, digits, dots and hyphens, and begins and ends with a letter or digit"
+        return "a bucket's name is 3 to 63 lower-case letters, digits, hyphens and dots, each part between dots with a letter or digit at both ends"
     try:
         ipaddress.IPv4Address(name)
     except ValueError:

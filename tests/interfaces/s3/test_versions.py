@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 
 from tests.interfaces.s3.conftest import Shop
 from tests.interfaces.s3.test_objects import body, code_of, workspace_of
@@ -140,3 +141,15 @@ def test_many_are_deleted_as_markers_and_as_versions(maker: Any, kept: str) -> N
     told = maker.delete_objects(Bucket=kept, Delete={"Objects": [{"Key": "a"}, {"Key": "b", "VersionId": versions["b"]}]})["Deleted"]
     assert [each.get("DeleteMarker") for each in told] == [True, None]
     assert [key for key, _, _, _ in listed(maker, kept)] == ["a", "a"]
+
+
+def test_a_conditional_delete_of_what_never_was_leaves_no_marker(maker: Any, bucket: str) -> None:
+    maker.put_bucket_versioning(Bucket=bucket, VersioningConfiguration={"Status": "Enabled"})
+    for tag in ("*", "stale"):
+        assert "DeleteMarker" not in maker.delete_object(Bucket=bucket, Key="never", IfMatch=tag)
+    assert "DeleteMarkers" not in maker.list_object_versions(Bucket=bucket)
+    maker.put_object(Bucket=bucket, Key="a", Body=b"x")
+    maker.delete_object(Bucket=bucket, Key="a", IfMatch="*")
+    assert maker.delete_object(Bucket=bucket, Key="a", IfMatch="*")["DeleteMarker"]
+    with pytest.raises(ClientError, match="PreconditionFailed"):
+        maker.delete_object(Bucket=bucket, Key="a", IfMatch="stale")
