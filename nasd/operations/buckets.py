@@ -100,7 +100,7 @@ def _set(desk: Desk, identity: Identity, arguments: Arguments) -> Document:
 def explain_bucket_name(name: str) -> str | None:
     """Return why no bucket can be called `name` (S3's rules, and names that mean something here), or None when one can."""
     if not _NAME.fullmatch(name):
-        return "a bucket's name is 3 to 63 lower-case letters, digits, hyphens and dots, each part between dots with a letter or digit at both ends"
+        return "a bucket's name is 3 to 63 lower-case letters, digits, hyphens and dots, with a letter or digit at the ends and beside dots"
     try:
         ipaddress.IPv4Address(name)
     except ValueError:

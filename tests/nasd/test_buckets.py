@@ -25,7 +25,9 @@ def test_a_name_that_s3_allows_is_one(name: str) -> None:
     assert explain_bucket_name(name) is None
 
 
-@pytest.mark.parametrize("name", ["", "ab", "x" * 64, "Abc", "a_b", "-ab", "ab-", ".ab", "ab.", "a..b", "1.2.3.4", "a/b", "é" * 3])
+@pytest.mark.parametrize(
+    "name", ["", "ab", "x" * 64, "Abc", "a_b", "-ab", "ab-", ".ab", "ab.", "a..b", "a.-b", "a-.b", "1.2.3.4", "a/b", "é" * 3]
+)
 def test_a_name_that_s3_does_not_allow_is_explained(name: str) -> None:
     assert explain_bucket_name(name)
 
