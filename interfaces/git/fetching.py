@@ -57,8 +57,7 @@ class Fetching:
     async def review(self, view: View, packets: Sequence[Packet]) -> Reviewed:
         """Return what git is to read of one whole request, or what ends it. Raises `Kind.INVALID`."""
         named = [each for packet in packets if (each := find_named(packet))]
-        asks = any(each.naming is Naming.WANT for each in named)
-        refused = (_begin(view) if asks else b"") or await self._refusal(view, named)
+        refused = _begin(view) or await self._refusal(view, named)
         if refused:
             return Reviewed(b"", refused)
         return Reviewed(b"".join([encode(packet) for packet in packets if await self.passes(view, packet)]))
