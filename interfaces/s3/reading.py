@@ -12,6 +12,7 @@ from dataclasses import replace
 from email.utils import formatdate
 from functools import lru_cache, partial
 
+from interfaces.faults import Fault, Kind
 from interfaces.port import Access, Handle, Workspace
 from interfaces.s3.call import Call
 from interfaces.s3.conditions import judge_read
@@ -46,7 +47,7 @@ async def get_object(call: Call) -> Reply:
         if seen.node is None or span.end == span.start:
             workspace.close()
             return reply
-        handle = workspace.open(seen.node, Access())
+        handle = _open(workspace, seen.node)
     except BaseException:
         workspace.close()
         raise
@@ -166,6 +167,16 @@ def _overridden(call: Call, sidecar: Sidecar) -> Sidecar:
     if any(ord(character) < 32 or ord(character) > 255 for value in chosen.values() for character in value):
         raise S3Fault("InvalidArgument", "A response header cannot hold that value.")
     return replace(sidecar, headers={**sidecar.headers, **chosen}) if chosen else sidecar
+
+
+def _open(workspace: Workspace, node: int) -> Handle:
+    """Open what was seen a moment ago; what went meanwhile is not there. Raises ``NoSuchKey``."""
+    try:
+        return workspace.open(node, Access())
+    except Fault as fault:
+        if fault.kind is Kind.STALE:
+            raise S3Fault("NoSuchKey") from fault
+        raise
 
 
 def _close(handle: Handle, workspace: Workspace) -> None:

@@ -90,12 +90,13 @@ def find_now(workspace: Workspace, key: bytes) -> Seen | None:
     """Return the object of a key now, None when there is none."""
     try:
         standing = find_object(workspace, key).standing
+        assert standing is not None
+        return see_file(workspace, standing)
     except Fault as fault:
-        if fault.kind is not Kind.NOT_FOUND:
+        # A file that went between two looks was not there.
+        if fault.kind not in {Kind.NOT_FOUND, Kind.STALE}:
             raise
         return _find_directory_now(workspace, key) if key.endswith(b"/") else None
-    assert standing is not None
-    return see_file(workspace, standing)
 
 
 def see_file(workspace: Workspace, attributes: Attributes) -> Seen:

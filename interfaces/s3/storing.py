@@ -9,8 +9,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 
 from interfaces.faults import Fault, Kind
@@ -22,12 +22,12 @@ from interfaces.s3.faults import S3Fault
 from interfaces.s3.settings import ENABLED, SUSPENDED, settings_of
 from interfaces.s3.shelf import NULL, Shelf, Shelves, Version, version_of
 from interfaces.s3.sidecars import SIDECAR, TAGS, Sidecar, encode_tags, etag_of, sidecar_of, tags_of
-from interfaces.s3.tree import IMPLIED, Place, find_directory, find_object, make_directory, make_place, prune
+from interfaces.s3.tree import IMPLIED, Place, find_directory, find_leftover, find_object, make_directory, make_place, prune
 from interfaces.web.contents import HandleContent
 
 FILE_MODE = 0o644
 ANYTHING = Expected()
-_MOVED = frozenset({Kind.STALE, Kind.NOT_FOUND, Kind.NOT_A_DIRECTORY, Kind.IS_A_DIRECTORY})
+_MOVED = frozenset({Kind.STALE, Kind.NOT_FOUND, Kind.NOT_A_DIRECTORY, Kind.IS_A_DIRECTORY, Kind.NOT_EMPTY})
 """What a store says of a place that was there a moment ago."""
 
 
@@ -60,19 +60,31 @@ Publish = Callable[[Place, Condition | None, Attach], Attributes]
 """Puts the bytes of an object at a place."""
 
 
-def store_object(call: Call, workspace: Workspace, draft: Draft, publish: Publish) -> Stored:
-    """Put the object that `publish` has the bytes of under the key of a call, under its conditions.
-
-    Raises ``ServiceUnavailable`` when others changed the directories of the key meanwhile: clients repeat it, and the next try gets there.
-    """
+@contextmanager
+def _repeatable() -> Iterator[None]:
+    """Run a block that others may pull the tree away from under: then its client is told to repeat what it asked for."""
     try:
-        return _store(call, workspace, draft, publish)
+        yield
     except S3Fault:
         raise
     except Fault as fault:
         if fault.kind in _MOVED:
             raise S3Fault("ServiceUnavailable", "The directories of the key changed meanwhile. Try again.") from fault
         raise
+
+
+@_repeatable()
+def store_object(call: Call, workspace: Workspace, draft: Draft, publish: Publish) -> Stored:
+    """Put the object that `publish` has the bytes of under the key of a call, under its conditions.
+
+    Raises ``ServiceUnavailable`` when others changed the directories of the key meanwhile: clients repeat it, and the next try gets there.
+    """
+    place = make_place(workspace, call.key)
+    condition = condition_of_write(call.headers, place.standing, lambda found: etag_of(found, workspace.xattrs(found.node)))
+    versioning = settings_of(call.door, workspace.branch).versioning
+    if versioning:
+        return _store_version(call, workspace, draft, lambda attach: publish(place, condition, attach), versioning)
+    return _store_plain(draft, lambda attach: publish(place, condition, attach))
 
 
 def store_directory(call: Call, workspace: Workspace, sidecar: Sidecar, tags: Tags) -> Stored:
@@ -85,6 +97,7 @@ def store_directory(call: Call, workspace: Workspace, sidecar: Sidecar, tags: Ta
     return Stored(workspace.attributes(node), sidecar)
 
 
+@_repeatable()
 def remove_object(call: Call, workspace: Workspace, key: bytes, expected: Expected = ANYTHING) -> Removed:
     """Remove an object while it is what `expected` says, or put a delete marker over it; what is not there is removed.
 
@@ -110,6 +123,7 @@ def remove_object(call: Call, workspace: Workspace, key: bytes, expected: Expect
     return Removed(marker.id, marker=True)
 
 
+@_repeatable()
 def remove_version(call: Call, workspace: Workspace, key: bytes, id: str, expected: Expected = ANYTHING) -> Removed:
     """Take a version away for good, while it is what `expected` says; the one before it becomes the object, when it was the newest."""
     with Shelves(call.door, workspace.branch).held(key) as shelf:
@@ -124,9 +138,9 @@ def remove_version(call: Call, workspace: Workspace, key: bytes, id: str, expect
         else:
             _judge_place(workspace, place, expected)
         newest = shelf.versions[0].id if shelf.versions else ""
-        shelf.drop(id)
         if current == id:
             _remove_place(workspace, key, place, None)
+        shelf.drop(id)
         if id in (current, newest):
             _uncover(call, workspace, shelf, present=place is not None and current != id)
     return Removed(id, marker=version is not None and version.is_marker)
@@ -149,15 +163,6 @@ def publish_content(workspace: Workspace, content: object) -> Publish:
         condition=condition,
         attach=attach,
     )
-
-
-def _store(call: Call, workspace: Workspace, draft: Draft, publish: Publish) -> Stored:
-    place = make_place(workspace, call.key)
-    condition = condition_of_write(call.headers, place.standing, lambda found: etag_of(found, workspace.xattrs(found.node)))
-    versioning = settings_of(call.door, workspace.branch).versioning
-    if versioning:
-        return _store_version(call, workspace, draft, lambda attach: publish(place, condition, attach), versioning)
-    return _store_plain(draft, lambda attach: publish(place, condition, attach))
 
 
 def _store_plain(draft: Draft, publish: Callable[[Attach], Attributes]) -> Stored:
@@ -259,15 +264,21 @@ def _place_of(workspace: Workspace, key: bytes) -> Place | None:
 
 def _remove_place(workspace: Workspace, key: bytes, place: Place | None, condition: Condition | None) -> None:
     if place is not None:
-        try:
-            workspace.unlink(place.parent, place.name, condition=condition)
-        except Fault as fault:
-            # Somebody else removed it at the same time: it is gone, which is what was asked for.
-            if isinstance(fault, S3Fault) or fault.kind not in {Kind.NOT_FOUND, Kind.STALE}:
-                raise
+        _unlink(workspace, place, condition)
+        if (leftover := find_leftover(workspace, place)) is not None:
+            _unlink(workspace, leftover, None)
         prune(workspace, place.parent)
     elif key.endswith(b"/"):
         _remove_directory(workspace, key)
+
+
+def _unlink(workspace: Workspace, place: Place, condition: Condition | None) -> None:
+    try:
+        workspace.unlink(place.parent, place.name, condition=condition)
+    except Fault as fault:
+        # Somebody else removed it at the same time: it is gone, which is what was asked for.
+        if isinstance(fault, S3Fault) or fault.kind not in {Kind.NOT_FOUND, Kind.STALE}:
+            raise
 
 
 def _remove_directory(workspace: Workspace, key: bytes) -> None:

@@ -3,7 +3,8 @@
 1. An object is a regular file. Nothing else on the way is followed or replaced: a symlink or a pipe in the way is a refusal.
 2. A directory that a put has to make is marked as implied. It goes with its last key; one that somebody made by hand stays.
 3. An object whose name a directory needs, or has, lives beside it (`keys.beside_directory`). The object is moved there before the
-   directory appears, so that at every moment one of the two looks of a reader finds it.
+   directory appears, so that at every moment one of the two looks of a reader finds it. Where both names have a file, the plain one is
+   the object and the other is what it was before.
 4. A key that ends with a slash and has no content is its directory, unless a condition or content asks for a file.
 """
 
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 from interfaces.faults import Fault, Kind
 from interfaces.port import ROOT, Attributes, Workspace
 from interfaces.s3.faults import S3Fault
-from interfaces.s3.keys import beside_directory, encode_key
+from interfaces.s3.keys import beside_directory, encode_key, is_beside_directory
 
 IMPLIED = b"user.s3.implied"
 """The mark of a directory that only its keys keep."""
@@ -40,6 +41,15 @@ def find_object(workspace: Workspace, key: bytes) -> Place:
     if place is None:
         raise _no_such_key(key)
     return place
+
+
+def find_leftover(workspace: Workspace, place: Place) -> Place | None:
+    """Return the file beside the object at a place that its key stood for before, None when there is none.
+
+    Two writers leave one when the directory that one of them evaded goes while they write.
+    """
+    aside = None if is_beside_directory(place.name) else _look_beside(workspace, place.parent, place.name)
+    return Place(place.parent, beside_directory(place.name), aside) if aside is not None else None
 
 
 def find_directory(workspace: Workspace, key: bytes) -> Place:
@@ -163,10 +173,10 @@ def _enter(workspace: Workspace, parent: int, name: bytes) -> int:
 
 def _move_beside(workspace: Workspace, parent: int, name: bytes) -> None:
     try:
-        workspace.rename(parent, name, parent, beside_directory(name), replace=False)
+        workspace.rename(parent, name, parent, beside_directory(name))
     except Fault as fault:
-        if fault.kind is Kind.EXISTS:
-            raise _in_the_way(name, "two files of that name") from fault
+        if fault.kind in {Kind.EXISTS, Kind.IS_A_DIRECTORY}:
+            raise _in_the_way(beside_directory(name), "a directory") from fault
         if fault.kind is not Kind.NOT_FOUND:
             raise
 

@@ -222,3 +222,18 @@ def test_an_object_is_deleted_while_it_is_what_the_request_says(maker: Any, buck
     assert [each["Code"] for each in told["Errors"]] == ["PreconditionFailed"]
     maker.delete_object(Bucket=bucket, Key="k", IfMatch=etag, IfMatchSize=4, IfMatchLastModifiedTime=modified)
     assert code_of(maker.get_object, Bucket=bucket, Key="k") == "NoSuchKey"
+
+
+def test_what_two_writers_left_of_one_object_goes_with_it_and_never_comes_back(shop: Shop, maker: Any, bucket: str) -> None:
+    workspace = workspace_of(shop, bucket)
+    for name in (b"a", b"s3~file~a"):
+        workspace.publish(1, name, 0o644, io.BytesIO(name))
+    assert [each["Key"] for each in maker.list_objects_v2(Bucket=bucket)["Contents"]] == ["a"]
+    assert body(maker, bucket, "a") == b"a"
+    maker.put_object(Bucket=bucket, Key="a/b", Body=b"below")
+    assert body(maker, bucket, "a") == b"a"
+    maker.delete_object(Bucket=bucket, Key="a/b")
+    workspace.publish(1, b"a", 0o644, io.BytesIO(b"again"))
+    maker.delete_object(Bucket=bucket, Key="a")
+    assert maker.list_objects_v2(Bucket=bucket)["KeyCount"] == 0
+    assert workspace.list(1) == []
