@@ -25,16 +25,16 @@ from tests.interfaces.s3.conftest import Shop
 BOMB = b'<?xml version="1.0"?><!DOCTYPE a [<!ENTITY a "' + b"x" * 1000 + b'"><!ENTITY b "' + b"&a;" * 1000 + b'">]><Delete>&b;</Delete>'
 METHODS = st.sampled_from(["GET", "PUT", "HEAD", "DELETE", "POST", "PATCH"])
 NAMES = (
-    "acl attributes continuation-token cors delete delimiter encoding-type fetch-owner key-marker legal-hold lifecycle list- "
-    "type location marker max-keys nonsense partNumber policy prefix publicAccessBlock response-content-type retention start- "
-    "after tagging uploadId uploads versionId version-id-marker versioning versions x-id"
+    "acl attributes continuation-token cors delete delimiter encoding-type fetch-owner key-marker legal-hold lifecycle "
+    "list-type location marker max-keys nonsense partNumber policy prefix publicAccessBlock response-content-type retention "
+    "start-after tagging uploadId uploads versionId version-id-marker versioning versions x-id"
 )
 HEADERS = (
-    "content-md5 content-type expect if-match if-modified-since if-none-match if-unmodified-since range x-amz-acl x-amz- "
-    "checksum-algorithm x-amz-checksum-crc32 x-amz-checksum-mode x-amz-copy-source x-amz-copy-source-range x-amz-decoded- "
-    "content-length x-amz-expected-bucket-owner x-amz-if-match-size x-amz-meta-a x-amz-metadata-directive x-amz-object- "
-    "attributes x-amz-sdk-checksum-algorithm x-amz-server-side-encryption x-amz-server-side-encryption-customer-key x-amz- "
-    "storage-class x-amz-tagging x-amz-trailer"
+    "content-md5 content-type expect if-match if-modified-since if-none-match if-unmodified-since range x-amz-acl "
+    "x-amz-checksum-algorithm x-amz-checksum-crc32 x-amz-checksum-mode x-amz-copy-source x-amz-copy-source-range "
+    "x-amz-decoded-content-length x-amz-expected-bucket-owner x-amz-if-match-size x-amz-meta-a x-amz-metadata-directive "
+    "x-amz-object-attributes x-amz-sdk-checksum-algorithm x-amz-server-side-encryption "
+    "x-amz-server-side-encryption-customer-key x-amz-storage-class x-amz-tagging x-amz-trailer"
 )
 TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=12)
 VALUES = st.one_of(
