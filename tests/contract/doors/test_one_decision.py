@@ -18,6 +18,7 @@ from tests.contract.doors.skipping import each_of
 from tests.contract.doors.survey import Survey, survey
 from tests.contract.doors.table import BEGIN, END, render
 from tests.e2e.conftest import needs_fuse
+from trust.model import BudgetKind
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "conformance.md"
 CHANGES = {Operation.WRITE, Operation.CREATE, Operation.APPEND, Operation.COPY, Operation.MOVE, Operation.DELETE}
@@ -118,6 +119,14 @@ def test_a_door_charges_what_the_port_charges(found: Survey, door: Door) -> None
         assert truth.keys() <= {kind for kind, amount in charged.items() if amount}
     else:
         assert charged == {kind: amount + door.more.get(kind, 0) for kind, amount in truth.items()}
+
+
+@pytest.mark.parametrize("door", each_of(*DOORS))
+def test_what_is_refused_costs_nothing(found: Survey, door: Door) -> None:
+    nothing_written = (Standing.HIDDEN, Standing.BESIDE, Standing.READ_ONLY, Standing.REFUSED, Standing.EXPIRED, Standing.REVOKED)
+    written = {standing: found.spent[door.name, standing].get(BudgetKind.BYTES_WRITTEN, 0) for standing in nothing_written}
+    assert written == dict.fromkeys(nothing_written, 0)
+    assert not any(found.spent[door.name, Standing.SPENT].values())
 
 
 @pytest.mark.parametrize("door", each_of(*DOORS))
