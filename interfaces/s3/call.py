@@ -15,6 +15,7 @@ from interfaces.faults import Fault, Kind
 from interfaces.port import Caller, Control, Document, Notes, Workspace
 from interfaces.s3.faults import S3Fault
 from interfaces.s3.payload import BodyPlan, plan_body
+from interfaces.s3.routing import check_version
 from interfaces.s3.signatures import Signed
 from interfaces.web.asgi import Request
 from interfaces.web.limits import Limits
@@ -60,6 +61,12 @@ class Call:
     def parameters(self) -> Mapping[str, str]:
         """Return the query by name."""
         return self.request.parameters
+
+    @property
+    def version(self) -> str | None:
+        """Return the id of the version that is asked for, None when none is. Raises ``InvalidArgument``."""
+        id = self.parameters.get("versionId")
+        return None if id is None else check_version(id)
 
     @property
     def text_key(self) -> str:

@@ -37,7 +37,7 @@ Headers = list[tuple[str, str]]
 
 async def get_object(call: Call) -> Reply:
     """Answer ``GET`` of an object."""
-    version = call.parameters.get("versionId")
+    version = call.version
     if version is None:
         workspace, seen = open_object(call, call.bucket, call.key, None)
     else:
@@ -63,7 +63,7 @@ async def get_object(call: Call) -> Reply:
 
 async def head_object(call: Call) -> Reply:
     """Answer ``HEAD`` of an object."""
-    if "versionId" in call.parameters:
+    if call.version is not None:
         return await call.door.pool.run(_head_object, call)
     return _head_object(call)
 

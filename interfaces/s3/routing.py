@@ -12,6 +12,9 @@ from urllib.parse import unquote_to_bytes
 
 from interfaces.s3.faults import S3Fault
 
+MAX_VERSION = 128
+"""Characters of the longest id of a version."""
+
 _BUCKET_SUBRESOURCES = frozenset(
     [
         "accelerate",
@@ -76,11 +79,18 @@ def name_operation(method: str, bucket: str, key: bytes, parameters: Mapping[str
 def read_source(value: str) -> tuple[str, bytes, str | None]:
     """Return bucket, key and version (None: the current one) of an ``x-amz-copy-source``. Raises ``InvalidArgument``."""
     path, _, query = value.removeprefix("/").partition("?")
-    version = query.partition("versionId=")[2] or None
+    version = check_version(query.partition("versionId=")[2]) or None
     bucket, _, key = unquote_to_bytes(path.encode("utf-8", "surrogateescape")).partition(b"/")
     if not bucket or not key:
         raise S3Fault("InvalidArgument", "Copy Source must mention the source bucket and key: sourcebucket/sourcekey")
     return _read_bucket(bucket), key, version
+
+
+def check_version(id: str) -> str:
+    """Return the id of a version, when it can be one: no answer repeats what a client made up. Raises ``InvalidArgument``."""
+    if id and not (id.isascii() and id.isalnum() and len(id) <= MAX_VERSION):
+        raise S3Fault("InvalidArgument", "Invalid version id specified", elements={"ArgumentName": "versionId"})
+    return id
 
 
 def _read_bucket(name: bytes) -> str:

@@ -45,7 +45,7 @@ class Seen:
 @contextmanager
 def opened_object(call: Call) -> Iterator[tuple[Workspace, Seen]]:
     """Run a block with the object a call names, at the version it names, and the workspace it is in."""
-    with opened_source(call, call.bucket, call.key, call.parameters.get("versionId")) as found:
+    with opened_source(call, call.bucket, call.key, call.version) as found:
         yield found
 
 

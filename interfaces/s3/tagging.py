@@ -39,7 +39,7 @@ def delete_tagging(call: Call) -> Reply:
 
 def _set(call: Call, tags: Tags, status: int) -> Reply:
     with call.opened() as workspace:
-        id = call.parameters.get("versionId")
+        id = call.version
         found = see_object(call, workspace, call.key) if id is None else see_version(call, workspace, call.key, id)
         id = id or (found.version if isinstance(found, Seen) else "")
         if id:

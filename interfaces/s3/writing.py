@@ -71,7 +71,7 @@ def delete_object(call: Call) -> Reply:
     """Answer ``DELETE`` of an object, or of a version of one."""
     check_key(call.key)
     told = [call.headers.get(name, "") for name in ("if-match", "x-amz-if-match-last-modified-time", "x-amz-if-match-size")]
-    doomed = Doomed(call.text_key, call.parameters.get("versionId", ""), *told)
+    doomed = Doomed(call.text_key, call.version or "", *told)
     with call.opened() as workspace:
         removed = _remove(call, workspace, doomed)
         settle(call, workspace, f"delete {call.text_key}")

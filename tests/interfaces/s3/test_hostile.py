@@ -95,6 +95,17 @@ def test_any_signed_request_is_answered(
         assert fromstring(answer).findtext("Code") in CODES
 
 
+@pytest.mark.parametrize("parameter", ["versionId", "response-content-type", "response-expires"])
+@pytest.mark.parametrize("value", ["x\r\nset-cookie: a=b", "\u0100", "x\0"])
+@pytest.mark.parametrize("method", ["GET", "HEAD", "DELETE"])
+def test_no_answer_repeats_in_its_head_what_a_query_made_up(
+    shop: Shop, bucket: str, credentials: Credentials, method: str, parameter: str, value: str
+) -> None:
+    url = f"{shop.url}/{bucket}/{'a' if method != 'DELETE' else 'absent'}?{parameter}={quote(value)}"
+    status, answer = send(url, method, signed(credentials, url, method, {}))
+    assert status == (204 if method == "DELETE" and parameter != "versionId" else 400), answer
+
+
 @pytest.mark.parametrize("path", ["/", "/main", "/main/a?uploads", "/?x=1"])
 @pytest.mark.parametrize("method", ["GET", "PUT", "POST", "DELETE"])
 def test_an_anonymous_request_is_denied_whatever_it_names(shop: Shop, method: str, path: str) -> None:
