@@ -2,13 +2,15 @@
 
 1. The environment is fixed: no configuration of the machine or of a user, no hook, no helper, no terminal, nothing of ours.
 2. Anonymous memory and processor time are bounded by the kernel; packs are mapped and do not count.
-3. A child whose answer nobody waits for any more is killed. None outlives the block it was started for.
+3. A child whose answer nobody waits for any more is killed with all it started. None outlives the block it was started for.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 import resource
+import signal
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -71,6 +73,7 @@ async def git_child(
         stderr=asyncio.subprocess.PIPE,
         env=environment,
         cwd="/",
+        start_new_session=True,
         limit=PIECE,
     )
     try:
@@ -108,12 +111,17 @@ async def give(child: asyncio.subprocess.Process, data: bytes) -> bool:
     return True
 
 
-async def finish_giving(child: asyncio.subprocess.Process) -> None:
+def finish_giving(child: asyncio.subprocess.Process) -> None:
     """Tell a child that nothing more comes."""
     assert child.stdin is not None
     child.stdin.close()
-    with suppress(BrokenPipeError, ConnectionResetError):
-        await child.stdin.wait_closed()
+
+
+def kill(child: asyncio.subprocess.Process) -> None:
+    """End a child with every process it started, unless it ended."""
+    if child.returncode is None:
+        with suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGKILL)
 
 
 def last_line(printed: bytes) -> str:
@@ -130,6 +138,8 @@ def _bound(pid: int, bounds: Bounds) -> None:
 
 
 async def _end(child: asyncio.subprocess.Process) -> None:
-    with suppress(ProcessLookupError):
-        child.kill()
-    await child.wait()
+    """Kill a child, unless it ended, and read what its pipes still hold: they close at their end and not before."""
+    kill(child)
+    if child.stdin is not None:
+        child.stdin.close()
+    await child.communicate()

@@ -21,7 +21,7 @@ from functools import partial
 from pathlib import Path
 
 from interfaces.faults import Fault, Kind
-from interfaces.git.children import PIECE, Bounds, finish_giving, git_child, give, last_line
+from interfaces.git.children import PIECE, Bounds, finish_giving, git_child, give, kill, last_line
 from interfaces.git.pktline import Mark, Packet, encode
 from interfaces.git.ports import View
 from interfaces.git.replies import DATA, KEEPALIVE, report, sentence, tell, wrap
@@ -33,6 +33,7 @@ LOG = logging.getLogger("nas.git")
 
 MOST_COMMANDS = 10_000
 _QUIET_SECONDS = 5.0
+_ENDED = frozenset({Kind.EXPIRED, Kind.REVOKED})
 _NOT_DONE = "another change of this push was refused, and all or nothing was asked for"
 
 
@@ -162,10 +163,14 @@ class Pushing:
                     feeding.result()
                 printed = await printing
             except Fault as fault:
+                if fault.kind in _ENDED:
+                    # Rule 4: the client hears it at once, not after the rest of what it sends.
+                    raise
                 return sentence(fault), []
             finally:
                 feeding.cancel()
                 printing.cancel()
+                await asyncio.wait([feeding, printing])
         if code == 0:
             return "ok", []
         LOG.info("a push was refused: %s", last_line(printed))
@@ -181,8 +186,8 @@ async def _feed(view: View, child: Process, sent: Stream) -> None:
         whole = True
     finally:
         if not whole:
-            child.kill()
-        await finish_giving(child)
+            kill(child)
+        finish_giving(child)
 
 
 async def read_push(sent: Stream) -> Push | None:
