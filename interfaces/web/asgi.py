@@ -42,6 +42,7 @@ SENDING = "agent-nas.send_extent"
 
 MAX_PARAMETERS = 256
 
+_NO_BREAKS = bytes.maketrans(b"\r\n\0", b"   ")
 _NO_LENGTH = frozenset({204, 304})
 
 
@@ -149,12 +150,20 @@ async def send_reply(request: Request, send: Send, reply: Reply) -> int:
 
 
 def _fields(request: Request, reply: Reply) -> list[tuple[bytes, bytes]]:
-    fields = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in reply.headers]
+    fields = [(name.encode("latin-1"), field_value(value)) for name, value in reply.headers]
     fields.append((b"x-request-id", request.request_id.encode()))
     fields.append((b"x-content-type-options", b"nosniff"))
     if reply.pieces is None and reply.status not in _NO_LENGTH and not any(name == b"content-length" for name, _ in fields):
         fields.append((b"content-length", b"%d" % len(reply.body)))
     return fields
+
+
+def field_value(text: str) -> bytes:
+    """Return a header's value as it travels: a line break or NUL, which would end the header, is a blank (RFC 9110 section 5.5), and what
+    Latin-1 has no byte for is a question mark. Doors say such things otherwise; whatever slips through here splits no answer.
+    """
+    value = text.encode("latin-1", "replace")
+    return value.translate(_NO_BREAKS) if not text.isprintable() else value
 
 
 async def _send_pieces(request: Request, send: Send, pieces: Pieces) -> int:

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from interfaces.faults import Fault, Kind
-from interfaces.web.asgi import MAX_PARAMETERS, Receive, Scope, Send, read_headers, read_parameters
+from interfaces.web.asgi import MAX_PARAMETERS, Receive, Scope, Send, field_value, read_headers, read_parameters
 from interfaces.web.conditions import Validators, judge
 from interfaces.web.credentials import authenticate, read_basic
 from interfaces.web.family import Family, Members, is_signed
@@ -178,3 +178,12 @@ def test_a_question_of_a_page_is_not_webdavs() -> None:
     scope = scope_of(b"/", method="OPTIONS")
     scope["headers"] = [*scope["headers"], (b"origin", b"https://page.example")]
     assert name_of(FAMILY, scope) == "s3"
+
+
+@given(st.text())
+def test_no_header_value_splits_an_answer(text: str) -> None:
+    value = field_value(text)
+    assert not set(value) & set(b"\r\n\0")
+    assert len(value) == len(text)
+    if text.isascii() and text.isprintable():
+        assert value.decode() == text
