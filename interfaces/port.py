@@ -338,7 +338,7 @@ class Signer(Protocol):
 
     @property
     def caller(self) -> Caller:
-        """Return whom a request with a right signature speaks for; ask only once a signature was right. Raises as `Control.authenticate`."""
+        """Return whom a request speaks for; ask only once its signature was right. Raises as `Control.authenticate`."""
 
     def sign(self, text: bytes) -> str:
         """Return the signature of a string to sign, 64 hex digits."""
