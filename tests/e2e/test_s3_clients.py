@@ -22,7 +22,7 @@ from boto3.s3.transfer import TransferConfig
 from botocore.client import Config
 from botocore.exceptions import ClientError
 
-from tests.e2e.conftest import NAS, Nas, needs_fuse
+from tests.e2e.conftest import NAS, Nas, needs_fuse, wait_until
 
 pytestmark = needs_fuse
 
@@ -135,7 +135,7 @@ def test_boto3_does_its_usual_work(site: Site, tree: Path) -> None:
     assert filecmp.cmp(site.mount / "copied/large.bin", tree / "large.bin", shallow=False)
     answer = client.delete_objects(Bucket=site.bucket, Delete={"Objects": [{"Key": key} for key in keys]})
     assert len(answer["Deleted"]) == len(keys)
-    assert not (site.mount / "up").exists()
+    wait_until(lambda: not (site.mount / "up").exists(), 5.0)
 
 
 @pytest.mark.parametrize("algorithm", ["CRC32", "CRC32C", "CRC64NVME", "SHA1", "SHA256"])

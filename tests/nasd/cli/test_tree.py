@@ -22,6 +22,7 @@ init serve stop status doctor mount umount commit log diff show restore propose 
 principal-add principal-list principal-disable token-issue token-list token-revoke
 run-start run-list run-show run-exec run-checkout run-end proposal-list proposal-show proposal-diff proposal-withdraw
 gate-list gate-show gate-approve gate-reject lease-list lease-show lease-narrow lease-revoke lease-credentials
+key-add key-list key-remove key-authorized ssh
 mcp mcp-config
 policy-validate policy-explain policy-show record-list record-export
 """

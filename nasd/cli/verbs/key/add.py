@@ -15,7 +15,10 @@ from nasd.cli.session import Session, verb
 @click.option("--lease", help="The lease the key is for; it falls with it.")
 @click.option("--label", help="What it is for.")
 def command(session: Session, file: IO[str], principal: str | None, lease: str | None, label: str | None) -> None:
-    """Register the SSH public key in FILE (- is standard input) for git."""
+    """Register an SSH public key for git.
+
+    FILE holds it in one line; - is standard input.
+    """
     text = file.read(16384).strip()
     document = session.client.post("/v1/keys", {"key": text, "principal": principal, "lease": lease, "label": label})
     session.show_fields(document, "key", "fingerprint", "principal", "lease", "label")

@@ -10,7 +10,9 @@ from nasd.cli.session import Session, verb
 @verb
 @click.argument("key", nargs=-1)
 def command(session: Session, key: tuple[str, ...]) -> None:
-    """Print what an SSH server lets the registered keys in by: the lines of an authorized_keys file.
+    """Print the lines of an authorized_keys file.
+
+    An SSH server lets the registered keys in by them.
 
     With KEY (its kind and its text, as sshd gives them to an AuthorizedKeysCommand as %t %k): the line of that key, if it is registered.
     """
