@@ -2,7 +2,8 @@
 
 1. A small content is a draft: it is a row of the transaction that makes the name stand for it. Any other is an upper file, complete and
    on stable storage before that transaction; a death before it leaves a file that no row names, which housekeeping removes.
-2. A condition is asked within that transaction, alone in the fence: no write through an open handle falls between answer and change.
+2. A condition is asked within that transaction. What stands there and has an upper file can be written without one, so then it is asked
+   alone in the fence: no write through an open handle falls between answer and change.
 3. A copy of what a blob holds shares the blob and costs a row. Any other is made by the kernel, and made again with nobody writing
    when the file changed meanwhile.
 4. Staged bytes are upper files that a row of their own names. Their id is a secret: who knows it may read and remove them.
@@ -13,10 +14,9 @@ from __future__ import annotations
 import os
 import secrets
 from binascii import hexlify
-from collections.abc import Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from store.contract import Attach, Condition, Content, Joined, Staged
 from store.engines.git import drafts
@@ -31,6 +31,8 @@ from store.engines.git.xattrs import change_xattrs, check_xattr
 from store.errors import InvalidName, IsADirectory, NotFound, Stale
 from store.model import Attributes, EntryKind, NodeId
 from store.names import explain_name
+
+T = TypeVar("T")
 
 _STAGE = "INSERT INTO staged VALUES (?, ?, ?, ?, ?)"
 _FIND = "SELECT upper FROM staged WHERE id = ? AND branch = ?"
@@ -127,10 +129,8 @@ class Placing:
     ) -> Attributes:
         """Make `name` stand for a file instead of the file or symlink that is there, and return what was made, whatever comes next."""
         layer = self._layer
-        with ExitStack() as closing:
-            closing.enter_context(layer.fence.shared() if condition is None else layer.fence.alone())
-            edit = closing.enter_context(layer.changing())
-            standing = find_file(layer, edit, parent, name, condition)
+
+        def stand(edit: Edit, standing: NodeRow | None) -> Attributes:
             row = self._row(edit, making, standing)
             if standing is not None:
                 remove_name(edit, parent, name, standing)
@@ -138,7 +138,9 @@ class Placing:
                 edit.drafts.append((row.lower, making.draft))
             edit.put(row._replace(xattrs=change_xattrs(row.xattrs, attached)))
             edit.attach(parent, name, row.id)
-        return describe_node(row, row.size or 0, 1)
+            return describe_node(row, row.size or 0, 1)
+
+        return change_judged(layer, parent, name, condition, stand)
 
     def _row(self, edit: Edit, making: Making, standing: NodeRow | None) -> NodeRow:
         """Return the row of a file that is about to stand where another one may stand."""
@@ -206,12 +208,31 @@ class _SharedMovedError(Stale):
     """The file whose blob a copy was about to share has another one now."""
 
 
-def find_file(layer: Layer, edit: Edit, parent: NodeId, name: bytes, condition: Condition | None) -> NodeRow | None:
-    """Return the row of anything but a directory under a name, None for none, when the condition agrees. Raises `IsADirectory`."""
+class _WritableError(Stale):
+    """What stands there can be written while it is looked at."""
+
+
+def change_judged(layer: Layer, parent: NodeId, name: bytes, condition: Condition | None, change: Callable[[Edit, NodeRow | None], T]) -> T:
+    """Make a change to a name in one transaction, when the condition agrees with what stands there, and return what `change` does.
+
+    `change` gets the row of anything but a directory, None for none. Raises `IsADirectory`, and what `condition` and `change` raise.
+    """
+    try:
+        with layer.fence.shared(), layer.changing() as edit:
+            return change(edit, _judge(layer, edit, parent, name, condition, alone=False))
+    except _WritableError:
+        with layer.fence.alone(), layer.changing() as edit:
+            return change(edit, _judge(layer, edit, parent, name, condition, alone=True))
+
+
+def _judge(layer: Layer, edit: Edit, parent: NodeId, name: bytes, condition: Condition | None, *, alone: bool) -> NodeRow | None:
+    """Return what stands under a name when the condition agrees; asks nothing where a write could come in between (rule 2)."""
     standing = edit.child(as_directory(edit.find(parent)), name)
     if standing is not None and standing.is_directory:
         raise IsADirectory(name, "a directory is there")
     if condition is not None:
+        if standing is not None and standing.upper is not None and not alone:
+            raise _WritableError(name, "it can be written in place")
         condition(None if standing is None else layer.describe(standing))
     return standing
 

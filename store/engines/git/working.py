@@ -19,7 +19,7 @@ from store.engines.git.edits import Edit
 from store.engines.git.files import FileHandle
 from store.engines.git.layer import Layer
 from store.engines.git.nodes import DIRTY, PARKED, NodeRow, fresh_row
-from store.engines.git.placing import Placing, check_name, find_file, remove_name
+from store.engines.git.placing import Placing, change_judged, check_name, remove_name
 from store.engines.git.reading import TreeReading, as_directory, as_file
 from store.engines.git.xattrs import check_xattr, decode_xattrs, encode_xattrs
 from store.errors import (
@@ -130,12 +130,13 @@ class GitWorking(TreeReading):
 
     def unlink(self, parent: NodeId, name: bytes, *, condition: Condition | None = None) -> None:
         """Remove a name of anything but a directory."""
-        fence = self._layer.fence.shared() if condition is None else self._layer.fence.alone()
-        with fence, self._layer.changing() as edit:
-            row = find_file(self._layer, edit, parent, name, condition)
+
+        def remove(edit: Edit, row: NodeRow | None) -> None:
             if row is None:
                 raise NotFound(name, "no such name")
             remove_name(edit, parent, name, row)
+
+        change_judged(self._layer, parent, name, condition, remove)
 
     def rmdir(self, parent: NodeId, name: bytes) -> None:
         """Remove an empty directory. Raises `NotEmpty`."""
