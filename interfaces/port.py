@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -384,6 +385,12 @@ class Control(Protocol):
         `branch` is the name of a branch or the id of a run. Raises `Kind.NOT_FOUND` also for what the caller may not see. Cheap: doors
         open one for each request and close it.
         """
+
+    def deferring(self) -> AbstractContextManager[None]:
+        """Run a block in which puts and removals, in this thread, may return before they are on stable storage; see `settle`."""
+
+    def settle(self) -> None:
+        """Return once everything that was deferred before this call is on stable storage: then it may be acknowledged."""
 
     def notes(self, door: str) -> Notes:
         """Return the documents of a door."""

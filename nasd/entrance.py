@@ -11,6 +11,7 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -134,6 +135,17 @@ class Entrance(ABC):
             name = self._sight.branch(identity, branch)
             return self._workspaces.open(identity, name, self._sight.commit(identity, at) if at else None)
         except (StoreError, TrustError, OSError) as error:
+            raise as_fault(error) from error
+
+    def deferring(self) -> AbstractContextManager[None]:
+        """Run a block in which this thread does not wait for stable storage."""
+        return self._sight.appliance.engine.deferring()
+
+    def settle(self) -> None:
+        """Return once what was deferred is on stable storage."""
+        try:
+            self._sight.appliance.engine.settle()
+        except (StoreError, OSError) as error:
             raise as_fault(error) from error
 
     def notes(self, door: str) -> Notes:

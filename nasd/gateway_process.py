@@ -72,7 +72,7 @@ def _serve(spec: dict[str, Any], report: int) -> None:
     sight = Sight(appliance, Runs(appliance))
     control = GatewayControl(sight, LinkClient(settings.link))
     limits = Limits()
-    pool = Pool("gateway", limits.threads, limits.uploads)
+    pool = Pool("gateway", limits.threads, limits.uploads, control)
     try:
         run(
             make_family(control, GitRepositories(sight, control), pool, limits, LOOPBACK_NAMES | settings.host_names),

@@ -16,6 +16,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -361,6 +362,16 @@ class Engine(Protocol):
 
     def size(self, name: str) -> int:
         """Return the bytes on disk that deleting the branch would free at least."""
+
+    def deferring(self) -> AbstractContextManager[None]:
+        """Run a block in which what this thread does may return before it is on stable storage, as much as that can be deferred.
+
+        It is visible to everybody at once and survives the end of every process; who began the block calls `settle` before it
+        acknowledges anything. One `settle` serves all who deferred before it.
+        """
+
+    def settle(self) -> None:
+        """Return once everything that was deferred before this call, by any thread, is on stable storage."""
 
     def recovered(self) -> Sequence[str]:
         """Return a sentence for each thing the opening had to put right after a crash; empty after a clean stop."""

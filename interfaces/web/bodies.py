@@ -87,6 +87,10 @@ class Arrival:
         return max(0.0, min(self._idle, earned - self._spent))
 
 
+SHORT_BODY = 64 << 10
+"""Up to this length, in bytes, a change whose whole content is here is made on the event loop."""
+
+
 class Upload:
     """A body as the content of a file: `read` is for one thread of the pool, `into` for the event loop."""
 
@@ -124,7 +128,8 @@ class Upload:
         if not self._waits:
             await self._fill()
         if self._ended:
-            return await pool.run(call, *args, **kwargs)
+            run = pool.run_short if self.total <= SHORT_BODY else pool.run
+            return await run(call, *args, **kwargs)
         feeding = asyncio.create_task(self._feed())
         try:
             return await pool.run_waiting(call, *args, **kwargs)

@@ -156,6 +156,7 @@ class Database:
         self._reader.execute("SELECT 1 FROM branch").fetchall()
         self._wal = os.open(f"{path}-wal", os.O_RDONLY | os.O_CLOEXEC)
         self._syncs = Syncs()
+        self._mine = threading.local()
         sync_folder(path.parent, sync)
 
     def transaction(self) -> Transaction:
@@ -187,8 +188,18 @@ class Database:
                 self._reader.execute("ROLLBACK")
 
     def flush(self) -> None:
-        """Return when every transaction that ended before this call is on stable storage."""
-        self._syncs.wait(self._sync_wal)
+        """Return when every transaction that ended before this call is on stable storage; at once where this thread defers that."""
+        if not getattr(self._mine, "defers", False):
+            self._syncs.wait(self._sync_wal)
+
+    @contextmanager
+    def deferring(self) -> Iterator[None]:
+        """Run a block whose `flush`, in this thread, waits for nothing: who began it calls `flush` after it."""
+        self._mine.defers = True
+        try:
+            yield
+        finally:
+            self._mine.defers = False
 
     def checkpoint(self) -> None:
         """Move finished transactions from the log into the database file, without waiting for anyone."""

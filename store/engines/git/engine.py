@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from store.contract import Progress
@@ -296,6 +297,14 @@ class GitEngine:
     def size(self, name: str) -> int:
         """Return the bytes on disk that deleting the branch would free at least."""
         return self._layers.disk_bytes(self._branches.find(name).id)
+
+    def deferring(self) -> AbstractContextManager[None]:
+        """Run a block in which this thread does not wait for the log to be on stable storage."""
+        return self._database.deferring()
+
+    def settle(self) -> None:
+        """Return once everything that deferred before is on stable storage."""
+        self._database.flush()
 
     def recovered(self) -> Sequence[str]:
         """Return a sentence for each thing the opening had to put right after a crash."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -376,6 +377,13 @@ class ReferenceEngine:
         with self._lock:
             self._line(name)
             return 0
+
+    def deferring(self) -> AbstractContextManager[None]:
+        """Run a block; nothing here is ever on stable storage."""
+        return nullcontext()
+
+    def settle(self) -> None:
+        """Return at once: nothing was deferred."""
 
     def recovered(self) -> Sequence[str]:
         """Return nothing: there is never anything to put right."""
