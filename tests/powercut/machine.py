@@ -29,7 +29,7 @@ from tests.powercut.disk import FLUSH, HEADER, MARK, WRITE
 Acknowledge = Callable[[str], None]
 """Says, where the recording disk hears it, that something is now durable."""
 
-DISK_BYTES = 384 << 20
+DISK_BYTES = 1 << 30
 _PAGE = 4096
 _KEEP = (0.0, 0.3, 0.7, 1.0)
 _MEMORY = Path("/dev/shm")
