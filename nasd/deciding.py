@@ -31,13 +31,15 @@ class Deciding:
         self._replaced = Replaced(clock)
 
     def _keep_replaced(self, target: int, name: bytes, path: bytes) -> None:
-        """Keep what a rename is about to replace for those who looked it up and have not opened it yet."""
+        """Keep what a rename is about to replace for those who looked it up and have not opened or followed it yet."""
         try:
             replaced = self._working.lookup(NodeId(target), name)
         except NotFound:
             return
         if replaced.kind is EntryKind.FILE:
             self._replaced.keep(path, self._working.open(replaced.node))
+        elif replaced.kind is EntryKind.SYMLINK:
+            self._replaced.keep_link(path, replaced.node, self._working.readlink(replaced.node))
 
     def _path_of(self, node: int) -> bytes:
         try:

@@ -65,13 +65,25 @@ class OpenNodes:
 
 
 class Replaced:
-    """Files that a rename replaced, held for a moment. Any thread may call."""
+    """Files and symlinks that a rename replaced, held for a moment. Any thread may call."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         """Hold nothing yet; `clock` gives seconds that never go back."""
         self._clock = clock
         self._held: dict[int, tuple[float, bytes, StoreHandle]] = {}
+        self._links: dict[int, tuple[float, bytes, bytes]] = {}
         self._lock = threading.Lock()
+
+    def keep_link(self, path: bytes, node: int, target: bytes) -> None:
+        """Remember where a symlink pointed that is about to lose the name `path`."""
+        self.expire()
+        with self._lock:
+            self._links[node] = (self._clock() + GRACE, path, target)
+
+    def target(self, node: int) -> bytes | None:
+        """Return where a replaced symlink pointed, None for anything else."""
+        link = self._links.get(node)
+        return link[2] if link is not None else None
 
     def keep(self, path: bytes, handle: StoreHandle) -> None:
         """Hold an open file that is about to lose the name `path`."""
@@ -84,12 +96,12 @@ class Replaced:
 
     def path(self, node: int) -> bytes | None:
         """Return the path a held file had, None for one that is not held."""
-        held = self._held.get(node)
+        held = self._held.get(node) or self._links.get(node)
         return held[1] if held is not None else None
 
     def expire(self) -> None:
         """Let go of what was held long enough."""
-        if self._held:
+        if self._held or self._links:
             self._drop(self._clock())
 
     def close(self) -> None:
@@ -100,6 +112,7 @@ class Replaced:
         with self._lock:
             over = [node for node, (until, _, _) in self._held.items() if until <= now]
             dropped = [self._held.pop(node) for node in over]
+            self._links = {node: link for node, link in self._links.items() if link[0] > now}
         for _, _, handle in dropped:
             handle.close()
 

@@ -28,7 +28,7 @@ from nasd.open_files import CheckedHandle, MeteredContent
 from nasd.reads import Reads
 from store import model as stored
 from store.contract import Joined, Working
-from store.errors import NotFound, StoreError
+from store.errors import NotFound, Stale, StoreError
 from store.model import EntryKind, NodeId, Version
 from trust.model import Action, BudgetKind
 
@@ -94,7 +94,12 @@ class BranchWorkspace(Deciding):
     def readlink(self, node: int) -> bytes:
         """Return the target of a symlink."""
         self._demand(Action.READ, node)
-        return self._working.readlink(NodeId(node))
+        try:
+            return self._working.readlink(NodeId(node))
+        except Stale:
+            if (former := self._replaced.target(node)) is not None:
+                return former
+            raise
 
     @guarded
     def xattrs(self, node: int) -> Mapping[bytes, bytes]:

@@ -206,6 +206,16 @@ def test_a_file_that_a_rename_replaced_can_be_opened_for_a_moment_by_who_had_loo
     assert read(workspace, b"README.md") == b"fresh"
 
 
+def test_a_symlink_that_a_rename_replaced_can_be_followed_for_a_moment_by_who_had_looked_it_up(house: House) -> None:
+    run, secret = house.start()
+    workspace = house.workspace(run, secret)
+    former = workspace.symlink(ROOT, b"link", b"README.md")
+    workspace.symlink(ROOT, b"fresh", b"src")
+    workspace.rename(ROOT, b"fresh", ROOT, b"link")
+    assert workspace.readlink(former.node) == b"README.md"
+    assert workspace.readlink(workspace.lookup(ROOT, b"link").node) == b"src"
+
+
 def test_a_replaced_file_is_as_closed_as_its_path_was(house: House) -> None:
     run, secret = house.start(actions=frozenset({Action.LIST, Action.WRITE}))
     workspace = house.workspace(run, secret)
