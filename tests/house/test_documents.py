@@ -31,6 +31,12 @@ def test_every_link_leads_somewhere(page: Path) -> None:
     assert [link for link in links if not (page.parent / link).exists()] == []
 
 
+def test_every_decision_is_in_the_index() -> None:
+    index = (ROOT / "docs" / "decisions" / "README.md").read_text()
+    pages = [page.name for page in (ROOT / "docs" / "decisions").glob("0*.md")]
+    assert [name for name in pages if f"({name})" not in index] == []
+
+
 def test_every_rule_of_the_specification_has_one_number_and_a_test() -> None:
     text = (ROOT / "docs" / "spec.md").read_text()
     rules = re.findall(r"^- \*\*([A-Z]\d+)\*\*", text, re.MULTILINE)
