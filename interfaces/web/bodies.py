@@ -179,8 +179,10 @@ class Upload:
         try:
             if self._waits:
                 await self._asked.wait()
+            await self._make_room()
             while piece := await self._arrival.next():
-                await self._offer(piece)
+                self._offer(piece)
+                await self._make_room()
             self._end(None)
         except Fault as fault:
             self._end(fault)
@@ -191,13 +193,16 @@ class Upload:
             self._end(_broken())
             raise
 
-    async def _offer(self, piece: bytes) -> None:
-        self._room.clear()
+    def _offer(self, piece: bytes) -> None:
         with self._changed:
             self._pieces.append(piece)
             self._held += len(piece)
             if self._held >= self._wanted:
                 self._changed.notify()
+
+    async def _make_room(self) -> None:
+        """Wait until the buffer is not full; `_fill` may have filled it before anybody read."""
+        self._room.clear()
         while self._held >= self._capacity:
             await self._room.wait()
             self._room.clear()

@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterable
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from interfaces.faults import Fault, Kind
@@ -42,6 +42,7 @@ def messages_of(pieces: list[bytes]) -> list[Message]:
 pieces_of_bodies = st.lists(st.binary(max_size=40), min_size=1, max_size=12)
 
 
+@example([bytes(21), bytes(22)], 1, 1)
 @given(pieces_of_bodies, st.integers(1, 64), st.integers(1, 64))
 def test_an_upload_reads_as_what_was_sent_whatever_the_sizes(pieces: list[bytes], buffer: int, size: int) -> None:
     limits = Limits(upload_buffer=buffer)
