@@ -62,6 +62,18 @@ class GateMismatch(TrustError):
     """The answer or the use names another digest than the one that was shown."""
 
 
+class AlreadyAnswered(GateClosed):
+    """This person has answered already; somebody else has to."""
+
+
+class AlreadyRefused(TrustError):
+    """Somebody said no to exactly this a short while ago; people are not asked again so soon."""
+
+
+class TooManyQuestions(TrustError):
+    """The run has as many questions waiting as people should have to look at."""
+
+
 class NotEntitled(TrustError):
     """The principal does not have the role that the gate requires."""
 
@@ -77,6 +89,10 @@ class PolicyInvalid(TrustError):
         """Keep the diagnostics beside subject and reason."""
         super().__init__(subject, why)
         self.diagnostics = diagnostics
+
+
+class AccountInvalid(TrustError):
+    """An account that cannot be, or a request that the account does not let be made."""
 
 
 class PatternInvalid(TrustError):
@@ -97,6 +113,10 @@ class RecorderUnavailable(TrustError):
 
 class ChainBroken(TrustError):
     """Stored records do not verify; nothing more is appended until a person has looked."""
+
+
+class NoteInvalid(TrustError):
+    """What is no signed note, checkpoint or public key, or whose signature by a known key is wrong."""
 
 
 class InUse(TrustError):

@@ -17,6 +17,7 @@ ALLOWED = {
     "binascii",
     "collections",
     "contextlib",
+    "cryptography",
     "dataclasses",
     "difflib",
     "enum",
