@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from interfaces.faults import Fault, Kind
 from nasd.acts import Clock
@@ -20,6 +20,7 @@ from nasd.paths import render_path
 from trust.cache import DecisionCache
 from trust.denials import Denials
 from trust.errors import PolicyInvalid
+from trust.labels import DEFAULT, Label
 from trust.leases import lease_state
 from trust.model import (
     Action,
@@ -55,8 +56,15 @@ def gather(
     request: Scope | None = None,
     gate: GateId | None = None,
     on_behalf_of: PrincipalName | None = None,
+    taint: Label = DEFAULT,
+    label: Label = DEFAULT,
+    outward: bool | None = None,
+    destination: str = "",
 ) -> Facts:
-    """Return the facts of one question, with nothing missing; `on_behalf_of` defaults to whom the lease is for."""
+    """Return the facts of one question, with nothing missing.
+
+    `on_behalf_of` defaults to whom the lease is for, `outward` to whether the lease carries an outward action.
+    """
     lease = identity.lease
     if on_behalf_of is None:
         on_behalf_of = lease.on_behalf_of if lease else PrincipalName("")
@@ -68,8 +76,8 @@ def gather(
         on_behalf_of=on_behalf_of,
         action=action,
         path=path,
-        lease=lease.scope if lease else None,
-        lease_state=lease_state(lease, now) if lease else None,
+        lease=identity.scope,
+        lease_state=lease_state(lease, now) if lease else LeaseState.LIVE if identity.limits else None,
         left=left or {},
         needs=needs or {},
         protected=protected,
@@ -77,6 +85,10 @@ def gather(
         request=request,
         gate=gate,
         disabled=identity.principal.disabled,
+        taint=taint,
+        label=label,
+        outward=outward if outward is not None else lease is not None and Action.EGRESS in lease.scope.actions,
+        destination=destination,
     )
 
 
@@ -177,8 +189,8 @@ class Authority:
 
     def may_somewhere(self, action: Action) -> bool:
         """Tell whether there may be a path on which the action is allowed."""
-        lease = self.identity.lease
-        return (lease is None or action in lease.scope.actions) and self.policy.may_grant_below(action, b"")
+        scope = self.identity.scope
+        return (scope is None or action in scope.actions) and self.policy.may_grant_below(action, b"")
 
     def same_below(self, one: bytes, other: bytes) -> bool:
         """Tell whether the policy treats everything that could be below two directories alike, so that a move changes no decision."""
@@ -204,7 +216,8 @@ class Authority:
         return gather(self.identity, action, now, path=path, protected=self._protected)
 
     def _scope(self) -> PathSet:
-        return path_set(self.identity.lease.scope.paths if self.identity.lease else ("**",))
+        scope = self.identity.scope
+        return path_set(scope.paths if scope else ("**",))
 
     def _uniform(self, action: Action, directory: bytes) -> bool:
         return self._policy.uniform_below(action, directory) and self._scope().uniform_below(directory)
@@ -219,7 +232,7 @@ class Authority:
         self._policy = policy_in_force(self._trust)
         principal = self._trust.principal(self.identity.principal.name)
         lease = self._trust.lease(self.identity.lease.id) if self.identity.lease else None
-        self.identity = Identity(principal, self._trust.roles(principal), self.identity.token, lease)
+        self.identity = replace(self.identity, principal=principal, roles=self._trust.roles(principal), lease=lease)
         self._epoch = epoch
 
 

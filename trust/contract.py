@@ -22,8 +22,26 @@ from typing import Any, Protocol
 
 from trust.budgets import Account
 from trust.chain import Row
+from trust.labels import Label
 from trust.leases import Chain
-from trust.model import BudgetKind, Document, Epoch, Gate, GateId, GateState, Lease, LeaseId, Principal, RunId, Token, TokenId
+from trust.model import (
+    BudgetKind,
+    Bypass,
+    Digest,
+    Document,
+    Epoch,
+    Gate,
+    GateId,
+    GateState,
+    Labelled,
+    Lease,
+    LeaseId,
+    Mark,
+    Principal,
+    RunId,
+    Token,
+    TokenId,
+)
 from trust.secret import Secret
 
 LAZY_SECONDS = 0.05
@@ -107,7 +125,7 @@ class PolicyRows(Protocol):
 
 
 class GateRows(Protocol):
-    """Questions for people."""
+    """Questions for people, and the rules that ask nobody for a while."""
 
     def add(self, gate: Gate) -> None:
         """Store a gate. Raises `Taken`."""
@@ -115,15 +133,34 @@ class GateRows(Protocol):
     def find(self, gate: GateId) -> Gate:
         """Return a gate. Raises `Unknown`."""
 
-    def all(self, state: GateState | None = None, subject: str | None = None) -> Sequence[Gate]:
+    def all(
+        self, state: GateState | None = None, subject: str | None = None, *, run: str | None = None, alike: Digest | None = None
+    ) -> Sequence[Gate]:
         """Return gates, oldest first."""
 
-    def move(self, source: GateState, target: Gate, *, open_at: int | None = None, due_at: int | None = None) -> bool:
-        """Give a gate the state and answer of `target` by compare-and-set, and tell whether it moved.
+    def asking(self, act: Digest) -> Sequence[Gate]:
+        """Return the gates about exactly one act, oldest first; costs what is found."""
 
-        It moves when its id and digest are those of `target`, its state is `source` and, where asked for, its deadline is after `open_at`,
-        or is not after `due_at`.
-        """
+    def unclosed(self) -> Sequence[Gate]:
+        """Return the gates that are not closed, oldest first; costs what is found."""
+
+    def due(self, now: int) -> Sequence[Gate]:
+        """Return the gates whose time to decide or to use was over at a time, oldest first; costs what is found."""
+
+    def replace(self, before: Gate, after: Gate) -> bool:
+        """Give a gate the answers, state, phase and outcome of `after` by compare-and-set, and tell whether it was as in `before`."""
+
+    def add_bypass(self, bypass: Bypass) -> None:
+        """Store a bypass. Raises `Taken`."""
+
+    def find_bypass(self, bypass: GateId) -> Bypass:
+        """Return a bypass. Raises `Unknown`."""
+
+    def bypasses(self, since: int | None = None) -> Sequence[Bypass]:
+        """Return bypasses, oldest first; with `since` those that neither ended nor expired at that time."""
+
+    def end_bypass(self, bypass: GateId, now: int) -> bool:
+        """Mark a bypass as ended; the first time stays. Tell whether this call did."""
 
 
 class DocumentRows(Protocol):
@@ -143,6 +180,37 @@ class DocumentRows(Protocol):
 
     def keys(self, kind: str, prefix: str) -> Sequence[str]:
         """Return the ids of a kind that start with `prefix`, ordered; costs what is found."""
+
+
+class LabelRows(Protocol):
+    """The ledger of labels: of bytes at paths, of patterns, of runs."""
+
+    def find(self, path: bytes, content: bytes) -> Labelled | None:
+        """Return the row of exactly these bytes at this path; costs microseconds."""
+
+    def of_content(self, content: bytes) -> Sequence[Labelled]:
+        """Return the rows of these bytes, wherever they are."""
+
+    def below(self, directory: bytes) -> Label | None:
+        """Return the join of all rows strictly below a directory, None without any."""
+
+    def put(self, rows: Iterable[Labelled]) -> None:
+        """Store rows in the place of those of the same path and content."""
+
+    def marks(self) -> Sequence[Mark]:
+        """Return every mark, ordered by pattern."""
+
+    def put_mark(self, mark: Mark) -> None:
+        """Store a mark in the place of one of the same pattern."""
+
+    def remove_mark(self, pattern: str) -> bool:
+        """Remove a mark and tell whether there was one."""
+
+    def taint(self, run: str) -> Label:
+        """Return the taint of a run, `DEFAULT` before it read anything above that."""
+
+    def raise_taint(self, run: str, taint: Label) -> None:
+        """Join a label into the taint of a run."""
 
 
 class RecordRows(Protocol):
@@ -196,6 +264,10 @@ class Engine(Protocol):
     @property
     def documents(self) -> DocumentRows:
         """Return the documents."""
+
+    @property
+    def labels(self) -> LabelRows:
+        """Return the ledger of labels."""
 
     @property
     def records(self) -> RecordRows:

@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NewType
 
+from trust.labels import Label
+
 PrincipalName = NewType("PrincipalName", str)
 TokenId = NewType("TokenId", str)
 RunId = NewType("RunId", str)
@@ -43,6 +45,7 @@ class Action(enum.Enum):
     WRITE = "write"
     DELETE = "delete"
     PROPOSE = "propose"
+    EGRESS = "egress"
 
     START = "start"
     MERGE = "merge"
@@ -50,11 +53,12 @@ class Action(enum.Enum):
     OBSERVE = "observe"
     RESTORE = "restore"
     ADMINISTER = "administer"
+    ENDORSE = "endorse"
 
     __hash__ = object.__hash__  # a member is one object; Enum's own is a call on the way of every decision
 
 
-LEASABLE = frozenset({Action.LIST, Action.READ, Action.WRITE, Action.DELETE, Action.PROPOSE})
+LEASABLE = frozenset({Action.LIST, Action.READ, Action.WRITE, Action.DELETE, Action.PROPOSE, Action.EGRESS})
 
 
 class BudgetKind(enum.Enum):
@@ -86,14 +90,28 @@ class LeaseState(enum.Enum):
 
 
 class GateState(enum.Enum):
-    """Where a question for a human stands."""
+    """What became of a question for a human; how far that was carried out is its `GatePhase`.
+
+    Expired: nobody answered in time. Lapsed: nobody used the approval in time. Withdrawn: whoever asked took it back. Superseded: what it was
+    about changed.
+    """
 
     PENDING = "pending"
     APPROVED = "approved"
     REJECTED = "rejected"
     EXPIRED = "expired"
+    LAPSED = "lapsed"
     WITHDRAWN = "withdrawn"
-    CONSUMED = "consumed"
+    SUPERSEDED = "superseded"
+
+
+class GatePhase(enum.Enum):
+    """How far a question has come: decided, taken over by whoever carries the decision out, and done with."""
+
+    PENDING = "pending"
+    DECIDED = "decided"
+    ACKNOWLEDGED = "acknowledged"
+    CLOSED = "closed"
 
 
 class RecordPhase(enum.Enum):
@@ -131,7 +149,10 @@ class Token:
 class Scope:
     """What a lease allows: path patterns, actions, the half-open time [not_before, expires), purpose, and budgets.
 
-    A budget that is missing is unlimited.
+    A budget that is missing is unlimited. `destinations` are patterns for accounts that an outward act may go to without a question, since
+    whoever gave the lease named them; `doors` are the doors it may be used at (None: all); `ceiling` is the most it may read (None: all);
+    `actors` is the chain of those it was handed on to; `holder` is the thumbprint of the key whose owner alone may use it (empty: anybody
+    who has the secret).
     """
 
     paths: tuple[str, ...]
@@ -140,6 +161,11 @@ class Scope:
     expires: int
     purpose: str = ""
     budgets: Mapping[BudgetKind, int] = field(default_factory=dict)
+    destinations: tuple[str, ...] = ()
+    doors: frozenset[str] | None = None
+    ceiling: Label | None = None
+    actors: tuple[str, ...] = ()
+    holder: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,12 +186,24 @@ class Lease:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Whom a secret speaks for: a principal by its own token, or a run's lease."""
+    """Whom a credential speaks for: a principal by its own, or a run's lease.
+
+    `method` says what was proven (``token``, ``lease``, ``oidc``, ``certificate``, ``app-password``, ``key``; empty for the appliance itself)
+    and `door` where (empty inside of the appliance). `limits` is what a credential of a principal is narrowed to.
+    """
 
     principal: Principal
     roles: frozenset[str]
     token: TokenId | None = None
     lease: Lease | None = None
+    door: str = ""
+    method: str = ""
+    limits: Scope | None = None
+
+    @property
+    def scope(self) -> Scope | None:
+        """Return what this may do at most: the lease's scope, or the limits of the credential; None when the policy alone says."""
+        return self.lease.scope if self.lease else self.limits
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +218,8 @@ class ChangeFacts:
     twins: int = 0
     checks: str = "none"
     """``none``, ``passed``, ``failed`` or ``missing``."""
+    stale_reads: int = 0
+    """How many of the files that the run read have changed on the target since."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +230,10 @@ class Facts:
     what remains of each limited budget; `needs` is what this act would charge; `gate` is the id of an approved gate for
     exactly this act; `protected` tells whether the branch only moves by merges; `disabled` whether the principal, or
     the one it acts for, may not act any more.
+
+    `taint` is the join of what the run has read; `label` is that of what the act is about: the file, all that a merge would bring, all that
+    a requested lease could reach. `outward` tells whether the run can or did act outside of its branch, by more than proposals;
+    `destination` is the account that an outward act goes to, empty for others.
     """
 
     now: int
@@ -208,6 +252,10 @@ class Facts:
     request: Scope | None
     gate: GateId | None
     disabled: bool
+    taint: Label
+    label: Label
+    outward: bool
+    destination: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,22 +284,30 @@ class Denial(enum.Enum):
     BUDGET = "budget"
     PROTECTED = "protected"
     DISABLED = "disabled"
+    LABEL = "label"
 
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """What a gate needs from people: the role, the seconds to decide in, and what happens when nobody does."""
+    """What a gate needs from people: the role, the seconds to decide in, and what happens when nobody does.
+
+    `approvals` different people have to say yes; with `independent` the one the run works for is none of them; an approval counts for
+    `use_within` seconds.
+    """
 
     required_role: str
     deadline: int
     fallback: str = "reject"
+    approvals: int = 1
+    independent: bool = False
+    use_within: int = 86400
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
     """Allow, deny or gate; why; and the place in the policy that said so.
 
-    `rule` is the id of the deciding grant or guard; `ask` is set when the effect is `GATE`.
+    `rule` is the id of the deciding grant or guard. When the effect is `GATE`, `ask` is set and `asking` names every rule that asks.
     """
 
     effect: Effect
@@ -261,11 +317,27 @@ class Decision:
     denial: Denial = Denial.NONE
     ask: Ask | None = None
     hint: str = ""
+    asking: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What one person said to a question."""
+
+    by: str
+    approve: bool
+    at: int
+    comment: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """A question for a human, bound to the digest of exactly what is shown on its card."""
+    """A question for a human.
+
+    `digest` is of exactly what is shown, and an answer names it; `act` is of exactly what would be done, and only that is released. `alike` is
+    shared by questions that are the same to whoever judges. `excluded` may not answer. An approval counts from `answered` until
+    `usable_until`: once, or with `standing` for every repeat of the act. `successor` names what superseded it.
+    """
 
     id: GateId
     subject: str
@@ -280,6 +352,35 @@ class Gate:
     answered_by: str = ""
     answered: int | None = None
     comment: str = ""
+    phase: GatePhase = GatePhase.PENDING
+    act: Digest = Digest("")
+    alike: Digest = Digest("")
+    run: str = ""
+    rule: str = ""
+    approvals: int = 1
+    excluded: tuple[str, ...] = ()
+    use_within: int = 86400
+    standing: bool = False
+    answers: tuple[Answer, ...] = ()
+    usable_until: int | None = None
+    successor: str = ""
+    acknowledged: int | None = None
+    closed: int | None = None
+    outcome: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Bypass:
+    """A rule that asks nobody for a while, as it reads in one policy: everything done under it is recorded with it."""
+
+    id: GateId
+    rule: str
+    policy: str
+    by: str
+    reason: str
+    created: int
+    expires: int
+    ended: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,6 +398,24 @@ class Record:
     refers: Sequence | None
     previous: str
     hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """What the ledger says of exactly these bytes at this path; an endorsed label stands instead of what the patterns say."""
+
+    path: bytes
+    content: bytes
+    label: Label
+    endorsed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A label that somebody put on every path of a pattern; it only raises."""
+
+    pattern: str
+    label: Label
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from trust.engines import open_engine
 from trust.errors import GateClosed, Outdated, PolicyInvalid, Taken, Unknown
 from trust.gates import card_digest, check_answer, check_digest, check_question, describe_end
 from trust.keys import Keys
+from trust.ledger import Ledger
 from trust.model import (
     BudgetKind,
     Digest,
@@ -61,6 +62,7 @@ class Trust:
         self._keys = keys
         self._credentials = Credentials(engine, keys, entropy)
         self._recorder = Recorder(engine)
+        self.ledger = Ledger(engine)
         self._policy = empty_policy("no policy")
         self._presented: PresentedCache[Identity] = PresentedCache()
         self._signing: PresentedCache[tuple[SigningKey, Claim]] = PresentedCache()

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from trust import Trust
+from trust.labels import DEFAULT
 from trust.model import Action, ChangeFacts, Facts, Lease, LeaseState, PrincipalKind, PrincipalName, RunId, Scope
 
 NOW = 1_000
@@ -29,6 +30,10 @@ FACTS = Facts(
     request=None,
     gate=None,
     disabled=False,
+    taint=DEFAULT,
+    label=DEFAULT,
+    outward=False,
+    destination="",
 )
 
 

@@ -14,15 +14,31 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from trust.errors import PatternInvalid, PolicyInvalid, QuantityInvalid
-from trust.model import Action, Ask, BudgetKind, PrincipalKind
+from trust.labels import DEFAULT, parse_label
+from trust.model import LEASABLE, Action, Ask, BudgetKind, Position, PrincipalKind
 from trust.policy.checking import check_shape, suggest
 from trust.policy.patterns import PathSet, parse_pattern, path_set
 from trust.policy.quantities import parse_duration, parse_size
 from trust.policy.reading import Diagnostic, Located, Place, read_document
-from trust.policy.rules import Check, CompiledPolicy, Condition, Grant, Guard, Limits, Operator, Who
+from trust.policy.rules import (
+    CHANGE_SUBJECTS,
+    OWNER,
+    Check,
+    CompiledPolicy,
+    Condition,
+    Grant,
+    Guard,
+    LabelRule,
+    Limits,
+    Operator,
+    RuleOfTwo,
+    Who,
+)
 
 _Value = TypeVar("_Value")
 _Rule = TypeVar("_Rule", Grant, Guard)
+_RULE_OF_TWO_ASK = Ask(OWNER, 24 * 3600)
+"""What the Rule of Two asks where the policy does not say."""
 
 
 def compile_policy(text: str, source: str) -> CompiledPolicy:
@@ -40,7 +56,7 @@ def check_policy(text: str, source: str) -> tuple[Diagnostic, ...]:
 
 def empty_policy(source: str) -> CompiledPolicy:
     """Return the policy that grants nothing: what holds before one was adopted."""
-    return _assemble(Located(source), "", {}, [], [], [])
+    return _assemble(Located(source), "", {}, [], [], [], [], RuleOfTwo(Position(source, 0, 0), _RULE_OF_TWO_ASK))
 
 
 def _compile(text: str, source: str) -> tuple[CompiledPolicy | None, list[Diagnostic]]:
@@ -53,15 +69,24 @@ def _compile(text: str, source: str) -> tuple[CompiledPolicy | None, list[Diagno
     grants = [builder.grant(place, rule) for place, rule in builder.items("grants")]
     guards = [builder.guard(place, rule) for place, rule in builder.items("guards")]
     checks = [builder.check(place, rule) for place, rule in builder.items("checks")]
+    labels = [builder.label(place, rule) for place, rule in builder.items("labels")]
+    rule_of_two = builder.rule_of_two(located.value.get("rule_of_two", {"effect": "gate"}))
     builder.refuse_repeated_ids()
     if located.diagnostics:
         return None, sorted(located.diagnostics, key=lambda each: (each.position.line, each.position.column))
     roles = {role: frozenset(members) for role, members in located.value["roles"].items()}
-    return _assemble(located, text, roles, grants, guards, checks), []
+    return _assemble(located, text, roles, grants, guards, checks, labels, rule_of_two), []
 
 
 def _assemble(
-    located: Located, text: str, roles: Mapping[str, frozenset[str]], grants: list[Grant], guards: list[Guard], checks: list[Check]
+    located: Located,
+    text: str,
+    roles: Mapping[str, frozenset[str]],
+    grants: list[Grant],
+    guards: list[Guard],
+    checks: list[Check],
+    labels: list[LabelRule],
+    rule_of_two: RuleOfTwo,
 ) -> CompiledPolicy:
     return CompiledPolicy(
         source=located.source,
@@ -70,6 +95,8 @@ def _assemble(
         grants=tuple(sorted(grants, key=lambda rule: rule.id)),
         guards=tuple(sorted(guards, key=lambda rule: rule.id)),
         checks=tuple(sorted(checks, key=lambda check: check.id)),
+        labels=tuple(labels),
+        rule_of_two=rule_of_two,
         grants_of=_by_action(grants),
         refusals_of=_by_action([guard for guard in guards if guard.ask is None]),
         gates_of=_by_action([guard for guard in guards if guard.ask is not None]),
@@ -131,6 +158,19 @@ class _Builder:
             required=rule.get("required", True),
         )
 
+    def label(self, place: Place, rule: dict[str, Any]) -> LabelRule:
+        """Return one label rule."""
+        label = parse_label(rule.get("origin"), rule.get("sensitivity"), DEFAULT)
+        return LabelRule(self._located.position(place), self._patterns((*place, "paths"), rule["paths"]), label, rule.get("names", False))
+
+    def rule_of_two(self, rule: dict[str, Any]) -> RuleOfTwo:
+        """Return what happens when all three of the Rule of Two come together."""
+        place: Place = ("rule_of_two",)
+        position = self._located.position(place)
+        if rule["effect"] != "gate":
+            return RuleOfTwo(position, None, rule["effect"] == "refuse")
+        return RuleOfTwo(position, self._ask(place, rule) if "required_role" in rule else _RULE_OF_TWO_ASK)
+
     def refuse_repeated_ids(self) -> None:
         """Note ids that two rules or two checks share."""
         self._refuse_repeated([*self.items("grants"), *self.items("guards")])
@@ -176,8 +216,8 @@ class _Builder:
         return True
 
     def _when(self, place: Place, when: dict[str, Any], actions: frozenset[Action]) -> tuple[Condition, ...]:
-        if when and actions != {Action.MERGE}:
-            self._note(place, "conditions look at a change, and only merge has one", "move the other actions to a rule of their own")
+        for subject in when:
+            self._require_subject((*place, subject), subject, actions)
         conditions: list[Condition] = []
         for subject, wanted in when.items():
             if isinstance(wanted, list):
@@ -187,6 +227,16 @@ class _Builder:
                 number = self._quantity((*place, subject, operator), parse_size, value)
                 conditions.append(Condition(subject, Operator(operator), number))
         return tuple(conditions)
+
+    def _require_subject(self, place: Place, subject: str, actions: frozenset[Action]) -> None:
+        """Note a condition that could never hold, or always, for one of the actions."""
+        wanted, about = _LABELLED, "labels look at what is read, written, merged or sent"
+        if subject in CHANGE_SUBJECTS:
+            wanted, about = frozenset({Action.MERGE}), "conditions look at a change, and only merge has one"
+        elif subject == "destination":
+            wanted, about = frozenset({Action.EGRESS}), "only egress has a destination"
+        if actions - wanted:
+            self._note(place, about, "move the other actions to a rule of their own")
 
     def _limits(self, place: Place, limits: dict[str, Any]) -> Limits:
         ttl = self._quantity((*place, "ttl"), parse_duration, limits["ttl"]) if "ttl" in limits else None
@@ -211,6 +261,9 @@ class _Builder:
 
     def _note(self, place: Place, message: str, hint: str = "") -> None:
         self._located.note(self._located.position(place), message, hint)
+
+
+_LABELLED = LEASABLE | {Action.MERGE, Action.START}
 
 
 def _actions(rule: dict[str, Any]) -> frozenset[Action]:

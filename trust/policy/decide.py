@@ -2,29 +2,32 @@
 
 1. Total and pure: every `Facts` gives a `Decision`; no I/O, no clock, no randomness, no regular expressions, no state.
 2. What is not allowed is denied. A fact that the action needs and that is missing denies.
-3. The order: disabled, lease, protected branch, budget, what is built in, refusing guards, asking guards, grants, default.
-   Grants widen and guards tighten; neither has an order among its own.
-4. Built in: the role ``owner``, acting without a lease, may administer, start, answer, observe, restore, list and read. A policy
-   that has gone wrong never locks the owner out. Nothing built in writes to a branch or merges.
-5. An approved gate answers the guards that ask, never those that refuse.
+3. The order: disabled, lease, protected branch, budget, what is built in, refusing guards, the Rule of Two where it refuses, asking guards
+   with the Rule of Two where it asks, grants, default. Grants widen and guards tighten; neither has an order among its own.
+4. Built in: the role ``owner``, acting without a lease, may administer, start, answer, observe, restore, endorse, list and read. A policy
+   that has gone wrong never locks the owner out. Nothing built in writes to a branch or merges. Built in, too, until the policy says
+   otherwise: what would break the Rule of Two asks the owner.
+5. An approved gate answers the guards that ask, never those that refuse. For what a lease is used for it does not replace a grant either.
 6. Every denial says which line to change or whom to ask.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from trust.model import Action, Ask, ChangeFacts, Decision, Denial, Effect, Facts, LeaseState, Position, Scope
 from trust.policy.patterns import covered, path_set
-from trust.policy.rules import OWNER, CompiledPolicy, Grant, Guard, Limits
+from trust.policy.rules import OWNER, CompiledPolicy, Grant, Limits, breaks_rule, combined_label
 
 BUILT_IN = Position("built in", 0, 0)
 """The position of what no document says."""
-OWNER_ACTIONS = frozenset({Action.ADMINISTER, Action.ANSWER, Action.OBSERVE, Action.RESTORE, Action.LIST, Action.READ})
+OWNER_ACTIONS = frozenset({Action.ADMINISTER, Action.ANSWER, Action.OBSERVE, Action.RESTORE, Action.ENDORSE, Action.LIST, Action.READ})
 """What the role ``owner`` may do whatever the policy says; ``start`` is answered by the envelope."""
 ENVELOPE_ASK = Ask(OWNER, 24 * 3600)
 """What a request outside of every envelope needs."""
 _ABOUT_A_PATH = frozenset({Action.LIST, Action.READ, Action.WRITE, Action.DELETE})
+_NEEDS_A_GRANT = frozenset({Action.LIST, Action.READ, Action.WRITE, Action.DELETE, Action.PROPOSE, Action.EGRESS, Action.START})
 _CHANGES_A_BRANCH = frozenset({Action.WRITE, Action.DELETE, Action.RESTORE})
 _ENDED = {
     LeaseState.REVOKED: (Denial.LEASE_REVOKED, "the lease was revoked", "ask for another run: nas run start"),
@@ -75,6 +78,8 @@ def missing_fact(facts: Facts) -> str:
         return "the change"
     if facts.action is Action.START and facts.request is None:
         return "the requested lease"
+    if facts.action is Action.EGRESS and not facts.destination:
+        return "the destination"
     if facts.lease is not None and facts.lease_state is None:
         return "the state of the lease"
     return ""
@@ -104,6 +109,9 @@ def _judge_lease(facts: Facts) -> Decision | None:
     if facts.path is not None and not path_set(lease.paths).matches(facts.path):
         hint = f"start a run with --paths that include {show(facts.path)}"
         return _deny(Denial.LEASE_PATH, f"the lease does not reach {show(facts.path)}", hint, "lease")
+    if action is Action.READ and lease.ceiling is not None and not facts.label.within(lease.ceiling):
+        reason = f"the lease reads up to {lease.ceiling} and this is {facts.label}"
+        return _deny(Denial.LABEL, reason, "ask the owner for a lease with a higher ceiling", "lease")
     return None
 
 
@@ -145,18 +153,42 @@ def _judge_refusals(policy: CompiledPolicy, facts: Facts) -> Decision | None:
                 guard.id,
                 guard.position,
             )
+    if policy.rule_of_two.ask is None and policy.rule_of_two.enabled and breaks_rule(facts):
+        hint = f"start another run for one of the three; ask the role owner to change {policy.rule_of_two.position}"
+        return _deny(Denial.LABEL, describe_three(facts), hint, RULE_OF_TWO, policy.rule_of_two.position)
     return None
 
 
+RULE_OF_TWO = "rule-of-two"
+"""What decisions by the Rule of Two name as their rule."""
+
+
+def describe_three(facts: Facts) -> str:
+    """Return in words how an act would break the Rule of Two."""
+    act = f"{facts.action.value}{'' if facts.path is None else ' ' + show(facts.path)}"
+    if facts.action is Action.START:
+        return "the lease could combine untrusted input, sensitive data and outward effects, which needs a person"
+    return f"{act} would combine untrusted input, sensitive data and an effect outside of the branch (together {combined_label(facts)})"
+
+
 def _judge_gates(policy: CompiledPolicy, facts: Facts) -> Decision | None:
-    asking = [guard for guard in policy.gates_of[facts.action] if not guard.mismatch(facts)]
+    asking = [
+        _Asking(guard.id, guard.position, guard.reason, guard.ask) for guard in policy.gates_of[facts.action] if not guard.mismatch(facts)
+    ]
+    rule = policy.rule_of_two
+    if rule.ask is not None and rule.enabled and breaks_rule(facts):
+        asking.append(_Asking(RULE_OF_TWO, rule.position, describe_three(facts), rule.ask))
     if not asking:
         return None
     first = asking[0]
-    if facts.gate is not None:
+    if facts.action in _NEEDS_A_GRANT:
+        granted = _judge_grants(policy, facts)
+        if facts.gate is not None or granted.effect is Effect.DENY:
+            return granted  # people are not asked about what they could not allow, and their yes does not replace a grant
+    elif facts.gate is not None:
         return Decision(Effect.ALLOW, f"approved by people: gate {facts.gate}", first.id, first.position)
-    reasons = "; ".join(guard.reason for guard in asking)
-    ask = _combine_asks(asking)
+    reasons = "; ".join(each.reason for each in asking)
+    ask = _combine_asks(each.ask for each in asking)
     return Decision(
         Effect.GATE,
         reasons,
@@ -168,9 +200,18 @@ def _judge_gates(policy: CompiledPolicy, facts: Facts) -> Decision | None:
     )
 
 
-def _combine_asks(guards: Iterable[Guard]) -> Ask:
+class _Asking(NamedTuple):
+    """A rule that asks people about the act."""
+
+    id: str
+    position: Position
+    reason: str
+    ask: Ask | None
+
+
+def _combine_asks(given: Iterable[Ask | None]) -> Ask:
     """Return the tightest of several asks: the earliest deadline, and the owner when they name different roles."""
-    asks = [guard.ask for guard in guards if guard.ask is not None]
+    asks = [ask for ask in given if ask is not None]
     roles = {ask.required_role for ask in asks}
     fallbacks = {ask.fallback for ask in asks}
     return Ask(

@@ -12,8 +12,9 @@ import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from trust.model import Action, Ask, BudgetKind, ChangeFacts, Facts, Position, PrincipalKind
-from trust.policy.patterns import PathSet
+from trust.labels import DEFAULT, Label, breaks_rule_of_two, join
+from trust.model import Action, Ask, BudgetKind, Facts, Position, PrincipalKind
+from trust.policy.patterns import PathSet, matches_any
 
 OWNER = "owner"
 """The role that can always repair the policy, and that answers any gate."""
@@ -28,18 +29,33 @@ class Operator(enum.Enum):
     IN = "in"
 
 
+CHANGE_SUBJECTS = frozenset({"files", "bytes", "deletes", "twins", "checks", "stale_reads"})
+"""What conditions about a proposed change look at: fields of `ChangeFacts`."""
+WORD_SUBJECTS = {
+    "origin": frozenset({"owner", "internal", "external"}),
+    "sensitivity": frozenset({"public", "internal", "sensitive"}),
+    "destination": frozenset({"declared", "undeclared"}),
+    "rule_of_two": frozenset({"kept", "broken"}),
+}
+"""What conditions about labels look at, and the words each can be."""
+
+
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """One comparison about a proposed change: `subject` is a field of `ChangeFacts`."""
+    """One comparison: `subject` is one of `CHANGE_SUBJECTS` or of `WORD_SUBJECTS`."""
 
     subject: str
     operator: Operator
     number: int = 0
     words: frozenset[str] = frozenset()
 
-    def holds(self, change: ChangeFacts) -> bool:
-        """Tell whether the change meets the condition."""
-        value = getattr(change, self.subject)
+    def holds(self, facts: Facts) -> bool:
+        """Tell whether the facts meet the condition. One about a change holds for no act without one."""
+        if self.subject in WORD_SUBJECTS:
+            return word_of(self.subject, facts) in self.words
+        if facts.change is None:
+            return False
+        value = getattr(facts.change, self.subject)
         if self.operator is Operator.IN:
             return value in self.words
         if self.operator is Operator.AT_MOST:
@@ -52,6 +68,37 @@ class Condition:
         """Return the condition as it is written in a policy."""
         wanted = "[" + ", ".join(sorted(self.words)) + "]" if self.operator is Operator.IN else str(self.number)
         return f"{self.subject} {self.operator.value} {wanted}"
+
+
+def combined_label(facts: Facts) -> Label:
+    """Return the join of what the run has read and what the act is about."""
+    return join(facts.taint, facts.label)
+
+
+def word_of(subject: str, facts: Facts) -> str:
+    """Return the word that a condition about labels compares."""
+    if subject == "origin":
+        return combined_label(facts).origin.name.lower()
+    if subject == "sensitivity":
+        return combined_label(facts).sensitivity.name.lower()
+    if subject == "destination":
+        return "declared" if is_declared(facts) else "undeclared"
+    return "broken" if breaks_rule(facts) else "kept"
+
+
+def is_declared(facts: Facts) -> bool:
+    """Tell whether whoever gave the lease named the account that the act goes to."""
+    return facts.lease is not None and bool(facts.destination) and matches_any(facts.lease.destinations, facts.destination.encode())
+
+
+def breaks_rule(facts: Facts) -> bool:
+    """Tell whether the act would complete the three of the Rule of Two; a merge and an outward act are the third by themselves."""
+    outward = facts.outward or facts.action in {Action.MERGE, Action.EGRESS}
+    return facts.action in RULE_OF_TWO_ACTIONS and breaks_rule_of_two(combined_label(facts), outward)
+
+
+RULE_OF_TWO_ACTIONS = frozenset({Action.READ, Action.MERGE, Action.EGRESS, Action.START})
+"""The acts at which the Rule of Two is looked at: each that can bring the third of the three."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +208,25 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True)
+class LabelRule:
+    """A label that the policy puts on paths. With `names`, knowing what is there counts as reading it."""
+
+    position: Position
+    paths: PathSet
+    label: Label
+    names: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RuleOfTwo:
+    """What happens when all three come together: `ask` people, or (None) refuse; `enabled` is false where the policy turns it off."""
+
+    position: Position
+    ask: Ask | None
+    enabled: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class CompiledPolicy:
     """A policy ready for decisions. Make one with `trust.policy.compile_policy`.
 
@@ -173,6 +239,8 @@ class CompiledPolicy:
     grants: tuple[Grant, ...]
     guards: tuple[Guard, ...]
     checks: tuple[Check, ...]
+    labels: tuple[LabelRule, ...]
+    rule_of_two: RuleOfTwo
     grants_of: Mapping[Action, tuple[Grant, ...]]
     refusals_of: Mapping[Action, tuple[Guard, ...]]
     gates_of: Mapping[Action, tuple[Guard, ...]]
@@ -181,6 +249,30 @@ class CompiledPolicy:
     def roles_of(self, principal: str) -> frozenset[str]:
         """Return the roles that the policy gives a principal."""
         return frozenset(role for role, members in self.roles.items() if principal in members)
+
+    def label_of(self, path: bytes) -> Label:
+        """Return the label that the policy puts on a path, `DEFAULT` where it puts none."""
+        label = None
+        for rule in self.labels:
+            if rule.paths.matches(path):
+                label = rule.label if label is None else join(label, rule.label)
+        return DEFAULT if label is None else label
+
+    def label_of_names(self, directory: bytes) -> Label:
+        """Return the label of knowing what is in a directory."""
+        label = DEFAULT
+        for rule in self.labels:
+            if rule.names and rule.paths.matches(directory):
+                label = join(label, rule.label)
+        return label
+
+    def label_below(self, directory: bytes) -> Label:
+        """Return the join of all labels that something at or below a directory may have from the policy."""
+        label = self.label_of(directory)
+        for rule in self.labels:
+            if rule.paths.may_match_below(directory):
+                label = join(label, rule.label)
+        return label
 
     def uniform_below(self, action: Action, directory: bytes) -> bool:
         """Tell whether all names directly in a directory get the same answer from every rule of an action."""
@@ -202,8 +294,8 @@ class CompiledPolicy:
 
 
 def failed_condition(when: tuple[Condition, ...], facts: Facts) -> str:
-    """Return the first condition that the facts' change does not meet, in words, else empty."""
+    """Return the first condition that the facts do not meet, in words, else empty."""
     for condition in when:
-        if facts.change is None or not condition.holds(facts.change):
+        if not condition.holds(facts):
             return str(condition)
     return ""

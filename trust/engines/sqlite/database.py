@@ -23,7 +23,7 @@ from typing import Any
 import apsw
 
 from trust.contract import LAZY_SECONDS
-from trust.engines.sqlite.schema import SETTINGS, TABLES, VERSION, authorize
+from trust.engines.sqlite.schema import SETTINGS, STEPS, VERSION, authorize
 from trust.engines.sqlite.sync import GroupSync
 from trust.engines.sqlite.walindex import WalIndex
 from trust.errors import RecorderUnavailable
@@ -215,6 +215,7 @@ def _migrate(connection: apsw.Connection, path: Path) -> None:
         found = connection.pragma("user_version")
         if found > VERSION:
             raise RecorderUnavailable(path, f"made by a later release (tables {found}, this one knows {VERSION})")
-        if found == 0:
-            connection.execute(TABLES)
+        for step in STEPS[found:]:
+            connection.execute(step)
+        if found < VERSION:
             connection.pragma("user_version", VERSION)

@@ -18,6 +18,7 @@ import apsw
 from trust.engines.sqlite.database import Database
 from trust.engines.sqlite.documents import Documents, Policies
 from trust.engines.sqlite.gates import Gates
+from trust.engines.sqlite.labels import Labels
 from trust.engines.sqlite.leases import Leases
 from trust.engines.sqlite.principals import Principals, Tokens
 from trust.engines.sqlite.records import Records
@@ -50,6 +51,7 @@ class SqliteEngine:
         self.policies = Policies(database)
         self.gates = Gates(database)
         self.documents = Documents(database)
+        self.labels = Labels(database)
         self.records = Records(database)
 
     def transaction(self, *, durable: bool = True) -> AbstractContextManager[None]:

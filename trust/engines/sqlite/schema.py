@@ -1,6 +1,7 @@
 """The tables, and what stands between a program's mistake and the records.
 
-1. The database's version is in ``user_version``; a later one is refused instead of guessed at.
+1. The database's version is in ``user_version``: how many of `STEPS` were taken. A later one is refused instead of guessed at. Steps are
+   only ever appended: a database that exists took the ones before.
 2. Triggers keep records append-only and gapless; ``recursive_triggers`` makes them hold against ``INSERT OR REPLACE`` too.
 3. The authorizer refuses, on every connection, the statements that would go around the triggers. All this stops mistakes. Against someone
    who holds the file, the hash chain and an anchor outside of it stand.
@@ -10,10 +11,7 @@ from __future__ import annotations
 
 import apsw
 
-VERSION = 1
-"""The version of these tables."""
-
-TABLES = """
+_FIRST = """
 CREATE TABLE meta(name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 INSERT INTO meta VALUES('epoch', 1);
 CREATE TABLE principals(
@@ -64,7 +62,49 @@ BEGIN SELECT RAISE(ABORT, 'records have no gaps'); END;
 CREATE TRIGGER records_stay BEFORE UPDATE ON records BEGIN SELECT RAISE(ABORT, 'records do not change'); END;
 CREATE TRIGGER records_remain BEFORE DELETE ON records BEGIN SELECT RAISE(ABORT, 'records are not removed'); END;
 """
-"""Version 1 of the tables."""
+_LABELS = """
+CREATE TABLE labels(
+    path BLOB NOT NULL, content BLOB NOT NULL, origin INTEGER NOT NULL, sensitivity INTEGER NOT NULL, endorsed INTEGER NOT NULL,
+    PRIMARY KEY(path, content)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX labels_by_content ON labels(content);
+CREATE TABLE marks(pattern TEXT PRIMARY KEY, origin INTEGER NOT NULL, sensitivity INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE taints(run TEXT PRIMARY KEY, origin INTEGER NOT NULL, sensitivity INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+"""
+
+_GATES = """
+ALTER TABLE gates ADD COLUMN phase TEXT NOT NULL DEFAULT 'pending';
+ALTER TABLE gates ADD COLUMN act TEXT NOT NULL DEFAULT '';
+ALTER TABLE gates ADD COLUMN alike TEXT NOT NULL DEFAULT '';
+ALTER TABLE gates ADD COLUMN run TEXT NOT NULL DEFAULT '';
+ALTER TABLE gates ADD COLUMN rule TEXT NOT NULL DEFAULT '';
+ALTER TABLE gates ADD COLUMN approvals INTEGER NOT NULL DEFAULT 1;
+ALTER TABLE gates ADD COLUMN excluded TEXT NOT NULL DEFAULT '[]';
+ALTER TABLE gates ADD COLUMN use_within INTEGER NOT NULL DEFAULT 86400;
+ALTER TABLE gates ADD COLUMN standing INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE gates ADD COLUMN answers TEXT NOT NULL DEFAULT '[]';
+ALTER TABLE gates ADD COLUMN usable_until INTEGER;
+ALTER TABLE gates ADD COLUMN successor TEXT NOT NULL DEFAULT '';
+ALTER TABLE gates ADD COLUMN acknowledged INTEGER;
+ALTER TABLE gates ADD COLUMN closed INTEGER;
+ALTER TABLE gates ADD COLUMN outcome TEXT NOT NULL DEFAULT '';
+UPDATE gates SET phase = 'decided', usable_until = CASE state WHEN 'approved' THEN answered + use_within END WHERE state <> 'pending';
+UPDATE gates SET phase = 'closed', state = 'approved', acknowledged = answered, closed = answered WHERE state = 'consumed';
+CREATE INDEX gates_by_act ON gates(act);
+CREATE INDEX gates_by_alike ON gates(alike);
+CREATE INDEX gates_by_run ON gates(run, state);
+CREATE INDEX gates_open ON gates(number) WHERE phase <> 'closed';
+CREATE TABLE bypasses(
+    number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, rule TEXT NOT NULL, policy TEXT NOT NULL, by TEXT NOT NULL, reason TEXT NOT NULL,
+    created INTEGER NOT NULL, expires INTEGER NOT NULL, ended INTEGER
+) STRICT;
+CREATE INDEX bypasses_by_end ON bypasses(expires);
+"""
+
+STEPS = (_FIRST, _LABELS, _GATES)
+"""What makes the tables, one step after the other."""
+VERSION = len(STEPS)
+"""The version of these tables."""
 
 SETTINGS = (
     "PRAGMA journal_mode=WAL",

@@ -1,0 +1,118 @@
+"""The ledger of labels: what is known of bytes, of paths and of runs.
+
+1. The label of bytes at a path is the join of what the policy and marks say of the path and of what was noted of exactly these bytes there.
+   An endorsement stands instead of all of it, for exactly these bytes at exactly this path.
+2. Nothing lowers a label but an endorsement and the removal of a mark; both are the composition's to ask people about and to record.
+3. Bytes that were noted under one path are recognised under another when they are noted there: see `carried`. Very short ones are not,
+   since an empty file says nothing about where it came from.
+4. A taint only rises, and a rise ends every decision that was made before, in every process.
+5. Rows are visible at once and durable soon (`LAZY_SECONDS`); what is consequential after a read flushes them with its own intent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from trust.contract import Engine
+from trust.labels import DEFAULT, Label, join, join_all
+from trust.model import Epoch, Labelled, Mark
+from trust.policy.patterns import PathSet, parse_pattern, path_set
+from trust.policy.rules import CompiledPolicy
+
+SHORT = 32
+"""Contents of fewer bytes than this are not recognised under another path."""
+
+
+class Ledger:
+    """What trust knows of labels. Any thread may call."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._marks: tuple[Epoch, tuple[tuple[PathSet, Label], ...]] = (Epoch(-1), ())
+
+    def label(self, policy: CompiledPolicy, path: bytes, content: bytes) -> Label:
+        """Return the label of bytes at a path; `content` is empty for what has none (a directory)."""
+        row = self._engine.labels.find(path, content) if content else None
+        if row is not None and row.endorsed:
+            return row.label
+        label = policy.label_of(path)
+        for paths, marked in self._marked():
+            if paths.matches(path):
+                label = join(label, marked)
+        return label if row is None else join(label, row.label)
+
+    def label_of_names(self, policy: CompiledPolicy, directory: bytes) -> Label:
+        """Return the label of knowing the names in a directory."""
+        return policy.label_of_names(directory)
+
+    def label_below(self, policy: CompiledPolicy, directory: bytes) -> Label:
+        """Return a label that nothing at or below a directory is above."""
+        label = policy.label_below(directory)
+        for paths, marked in self._marked():
+            if paths.matches(directory) or paths.may_match_below(directory):
+                label = join(label, marked)
+        noted = self._engine.labels.below(directory)
+        return label if noted is None else join(label, noted)
+
+    def carried(self, contents: Iterable[tuple[bytes, int]]) -> Label:
+        """Return the join of what is noted of contents, given with their sizes, under any path."""
+        rows = [row for content, size in contents if size >= SHORT for row in self._engine.labels.of_content(content)]
+        return join_all((row.label for row in rows), DEFAULT)
+
+    def note(self, rows: Iterable[tuple[bytes, bytes, Label]]) -> None:
+        """Join labels into what is noted of bytes at paths (path, content, label); what was endorsed stays so."""
+        with self._engine.transaction(durable=False):
+            self._engine.labels.put([noted for row in rows if (noted := self._joined(*row)) is not None])
+
+    def endorse(self, path: bytes, content: bytes, label: Label) -> None:
+        """Give exactly these bytes at exactly this path a label, whatever it was. Durable when it returns."""
+        with self._engine.transaction():
+            self._engine.labels.put([Labelled(path, content, label, endorsed=True)])
+            self._engine.bump()
+
+    def marks(self) -> Sequence[Mark]:
+        """Return every mark, ordered by pattern."""
+        return self._engine.labels.marks()
+
+    def mark(self, pattern: str, label: Label) -> None:
+        """Put a label on every path of a pattern, joined with one that is there. Raises `PatternInvalid`."""
+        parse_pattern(pattern)
+        with self._engine.transaction():
+            found = [mark.label for mark in self._engine.labels.marks() if mark.pattern == pattern]
+            self._engine.labels.put_mark(Mark(pattern, join_all(found, label)))
+            self._engine.bump()
+
+    def unmark(self, pattern: str) -> bool:
+        """Take a mark away and tell whether there was one."""
+        with self._engine.transaction():
+            removed = self._engine.labels.remove_mark(pattern)
+            self._engine.bump()
+        return removed
+
+    def taint(self, run: str) -> Label:
+        """Return the join of what a run has read."""
+        return self._engine.labels.taint(run)
+
+    def raise_taint(self, run: str, label: Label) -> Label:
+        """Join a label into the taint of a run and return what it is now."""
+        with self._engine.transaction(durable=False):
+            before = self._engine.labels.taint(run)
+            after = join(before, label)
+            if after != before:
+                self._engine.labels.raise_taint(run, after)
+                self._engine.bump()
+        return after
+
+    def _joined(self, path: bytes, content: bytes, label: Label) -> Labelled | None:
+        row = self._engine.labels.find(path, content)
+        if row is None:
+            return Labelled(path, content, label)
+        return None if row.endorsed or label.within(row.label) else Labelled(path, content, join(row.label, label))
+
+    def _marked(self) -> tuple[tuple[PathSet, Label], ...]:
+        epoch = self._engine.epoch()
+        known, marks = self._marks
+        if known != epoch:
+            marks = tuple((path_set((mark.pattern,)), mark.label) for mark in self._engine.labels.marks())
+            self._marks = epoch, marks
+        return marks
