@@ -30,6 +30,14 @@ class LeaseRevoked(TrustError):
     """The lease, or one it descends from, was revoked."""
 
 
+class WrongDoor(TrustError):
+    """The lease does not count at the door where it was shown."""
+
+
+class HolderUnproven(TrustError):
+    """The lease is bound to a key that the request does not prove to have."""
+
+
 class Unknown(TrustError):
     """No such principal, token, lease, gate, policy, document or record."""
 
@@ -63,7 +71,7 @@ class GateMismatch(TrustError):
 
 
 class AlreadyAnswered(GateClosed):
-    """This person has answered already; somebody else has to."""
+    """The person has said yes already; somebody else has to."""
 
 
 class AlreadyRefused(TrustError):
@@ -101,6 +109,10 @@ class PatternInvalid(TrustError):
 
 class QuantityInvalid(TrustError):
     """A size or a duration that is not written as a number with a known unit."""
+
+
+class FactsIncomplete(TrustError):
+    """A recorded decision of which not all facts are known: it cannot be taken again."""
 
 
 class KeyMissing(TrustError):
