@@ -18,7 +18,7 @@ import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from trust.errors import PatternInvalid
+from trust.errors import PatternInvalid, ScopeInvalid
 
 MAX_LENGTH = 512
 """The longest pattern, in characters."""
@@ -312,9 +312,35 @@ def uniform_below(patterns: tuple[str, ...], directory: bytes) -> bool:
     return path_set(patterns).uniform_below(directory)
 
 
-def covers(wider: str, narrower: str) -> bool:
-    """Tell whether every path that `narrower` matches is matched by `wider`. May say no where yes is true."""
+class Effort:
+    """How much comparing of patterns is left. Counted in steps, not in time, so that the same question always gets the same answer."""
+
+    __slots__ = ("left",)
+
+    def __init__(self, steps: int) -> None:
+        """Start with a number of steps, of about a microsecond each."""
+        self.left = steps
+
+    def spend(self, steps: int) -> None:
+        """Take steps. Raises `ScopeInvalid` when there are not so many."""
+        self.left -= steps
+        if self.left < 0:
+            raise ScopeInvalid("patterns", "they take too much effort to compare; use fewer, or plainer ones")
+
+
+def covers(wider: str, narrower: str, effort: Effort | None = None) -> bool:
+    """Tell whether every path that `narrower` matches is matched by `wider`. May say no where yes is true.
+
+    Raises `ScopeInvalid` when that takes more than `effort` has left.
+    """
+    if effort is not None:
+        effort.spend(1)
+    if wider in (narrower, "**"):
+        return True
     outer, inner = parse_pattern(wider), parse_pattern(narrower)
+    first, wanted = outer.segments[0], inner.segments[0]
+    if first.kind is _Kind.LITERAL and (wanted.kind is not _Kind.LITERAL or wanted.literal != first.literal):
+        return False
     pending = [(0, outer.state_after(b""))]
     seen = set(pending)
     while pending:
@@ -323,6 +349,8 @@ def covers(wider: str, narrower: str) -> bool:
             if not state & outer.final:
                 return False
             continue
+        if effort is not None:
+            effort.spend(_steps(outer, inner.segments[index]))
         for pair in _successors(outer, inner.segments[index], index, state):
             if pair not in seen:
                 seen.add(pair)
@@ -330,6 +358,11 @@ def covers(wider: str, narrower: str) -> bool:
         if len(seen) > _MAX_PAIRS:
             return False
     return True
+
+
+def _steps(outer: Pattern, segment: _Segment) -> int:
+    """Return what one step costs: a name is walked through by every name of the other pattern that mixes text and wildcards."""
+    return 2 + len(outer.partials) * (1 + len(segment.literal) // 8)
 
 
 def _successors(outer: Pattern, segment: _Segment, index: int, state: int) -> list[tuple[int, int]]:
@@ -349,6 +382,45 @@ def _accepted_for_all(outer: Pattern, segment: _Segment) -> int:
     return accepted
 
 
-def covered(wider: Iterable[str], narrower: str) -> bool:
-    """Tell whether one of the patterns covers all of `narrower`."""
-    return any(covers(text, narrower) for text in wider)
+def covered(wider: Iterable[str], narrower: str, effort: Effort | None = None) -> bool:
+    """Tell whether one of the patterns covers all of `narrower`. Raises as `covers`."""
+    return any(covers(text, narrower, effort) for text in wider)
+
+
+def overlap(one: str, other: str) -> bool:
+    """Tell whether some path matches both patterns. May say yes where no is true (two forms like ``a*`` and ``*b``), never the other way."""
+    first, second = parse_pattern(one).segments, parse_pattern(other).segments
+    pending = [(0, 0)]
+    seen = set(pending)
+    while pending:
+        at, beside = pending.pop()
+        if at == len(first) and beside == len(second):
+            return True
+        for pair in _meeting_points(first, second, at, beside):
+            if pair not in seen:
+                seen.add(pair)
+                pending.append(pair)
+    return False
+
+
+def _meeting_points(first: tuple[_Segment, ...], second: tuple[_Segment, ...], at: int, beside: int) -> list[tuple[int, int]]:
+    """Return where two patterns can stand after one name more, or after one of them let its ``**`` end."""
+    pairs = []
+    here = first[at] if at < len(first) else None
+    there = second[beside] if beside < len(second) else None
+    if here is not None and here.kind is _Kind.DEPTH:
+        pairs.append((at + 1, beside))
+    if there is not None and there.kind is _Kind.DEPTH:
+        pairs.append((at, beside + 1))
+    if here is not None and there is not None and _share_a_name(here, there):
+        pairs.append((at + (here.kind is not _Kind.DEPTH), beside + (there.kind is not _Kind.DEPTH)))
+    return pairs
+
+
+def _share_a_name(one: _Segment, other: _Segment) -> bool:
+    if one.kind is _Kind.LITERAL and other.kind is _Kind.LITERAL:
+        return one.literal == other.literal
+    for literal, form in ((one, other), (other, one)):
+        if literal.kind is _Kind.LITERAL and form.glob is not None:
+            return form.glob.matches(literal.literal.decode("utf-8", "surrogateescape"))
+    return True
