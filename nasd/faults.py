@@ -44,6 +44,9 @@ TRUST_KINDS: dict[type[trusted.TrustError], Kind] = {
     trusted.Unknown: Kind.NOT_FOUND,
     trusted.Taken: Kind.EXISTS,
     trusted.Widened: Kind.DENIED,
+    trusted.WrongDoor: Kind.DENIED,
+    trusted.HolderUnproven: Kind.DENIED,
+    trusted.ScopeInvalid: Kind.INVALID,
     trusted.BudgetSpent: Kind.BUDGET,
     trusted.Disabled: Kind.DENIED,
     trusted.GateClosed: Kind.CONFLICT,
@@ -71,6 +74,7 @@ DENIAL_KINDS: dict[Denial, Kind] = {
     Denial.BUDGET: Kind.BUDGET,
     Denial.PROTECTED: Kind.READ_ONLY,
     Denial.DISABLED: Kind.DENIED,
+    Denial.LABEL: Kind.DENIED,
 }
 
 HINTS: dict[type[Exception], str] = {
@@ -80,6 +84,8 @@ HINTS: dict[type[Exception], str] = {
     trusted.Unauthenticated: "use the secret that `nas run start` or `nas token issue` printed",
     trusted.LeaseExpired: "start another run, or ask the owner for a longer lease",
     trusted.LeaseRevoked: "the lease was taken back; ask the owner",
+    trusted.WrongDoor: "use it where it counts, or ask for a lease with --doors that include this one",
+    trusted.HolderUnproven: "use it where the key can be proven: over SSH, behind a proxy that forwards certificates, or with DPoP",
     trusted.BudgetSpent: "ask the owner for a lease with a larger budget",
     trusted.GateClosed: "look at the gate again with `nas gate show`",
     trusted.AlreadyRefused: "do something else, or talk to whoever said no",

@@ -4,7 +4,7 @@
 2. A lease token that was narrowed offline becomes rows, one for each narrowing, when it is first seen. From then on each can be listed,
    revoked and charged. What is revoked takes everything below it along, seen or not.
 3. A lease narrowed here gets the secret that its holder could have computed offline, while the token stays within its limits; beyond them
-   it gets a secret of its own. The same narrowing twice is the same lease.
+   it gets a secret of its own. The same narrowing twice is the same lease. A lease's depth says how many generations may hang below it.
 4. A secret that is unknown, revoked or wrong is one answer.
 5. What a door derives from a secret (`trust.derived`) is recognised by computing it again. Rows of unseen narrowings are made only for who
    proved the secret: anybody can write down caveats.
@@ -18,18 +18,29 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from trust.cache import FOREVER
+from trust.caveats import Caveat
 from trust.contract import Engine
 from trust.derived import KeyPair, basic_of, key_pair_of, read_lease, read_token, token_key_pair
-from trust.errors import Disabled, KeyMissing, LeaseRevoked, Unauthenticated, Unknown
+from trust.errors import Disabled, KeyMissing, LeaseRevoked, ScopeInvalid, Unauthenticated, Unknown, Widened
 from trust.keys import Keys
-from trust.leases import Chain, apply_caveat, caveat_between, check_scope, narrow_scope, require_usable
+from trust.leases import (
+    MAX_ACTORS,
+    NARROWING_EFFORT,
+    Chain,
+    apply_caveat,
+    caveat_between,
+    check_scope,
+    narrow_scope,
+    require_divisible,
+    require_usable,
+)
 from trust.model import Lease, LeaseId, Principal, PrincipalName, RunId, Scope, Token, TokenId
+from trust.policy.patterns import Effort
 from trust.presented import digest_of
 from trust.secret import Secret
 from trust.tokens import (
     LEASE_PREFIX,
     PRINCIPAL_PREFIX,
-    Caveat,
     LeaseToken,
     chain_tail,
     child_id,
@@ -165,8 +176,8 @@ class Credentials:
         check_scope(scope, now)
         caveat = caveat_between(above.scope, scope)
         longer = Chain(chain.root, (*chain.caveats, caveat), chain.epoch)
-        if fits(LeaseToken(longer.root, longer.caveats, Secret(bytes(32)))):
-            lease = self._child(above, longer, now)
+        if fits(LeaseToken(longer.root, longer.caveats, Secret(bytes(32)))) and _makes(above.scope, caveat, scope):
+            lease = self._child(above, longer, now, Effort(NARROWING_EFFORT))
             require_usable(lease, now)
             return lease, self._secret(longer)
         own = LeaseId(self.make_id("l"))
@@ -215,9 +226,19 @@ class Credentials:
 
     def _recognise_lease(self, text: str, now: int) -> Holder:
         token = parse_lease_token(text)
-        if self._expect(token.root, token.caveats).tail != token.tail:
+        lease, chain = self._nearest(token)
+        if not token.is_under(self._key(chain.epoch)):
             raise Unauthenticated("lease token", "unknown")
-        return self._admit(token, now)
+        return self._let_in(lease if lease.id == token.id else self._grow(token, now), now)
+
+    def _nearest(self, token: LeaseToken) -> tuple[Lease, Chain]:
+        """Return the lease of a token when it was seen before, else its root. Raises `Unauthenticated`."""
+        for lease in (token.id, token.root):
+            try:
+                return self._engine.leases.find(lease)
+            except Unknown:
+                continue
+        raise Unauthenticated("lease token", "unknown")
 
     def _chain(self, lease: LeaseId) -> tuple[LeaseId, tuple[Caveat, ...]]:
         """Return the root of a lease and its caveats. Raises `Unauthenticated`."""
@@ -249,35 +270,56 @@ class Credentials:
             raise Unauthenticated("lease token", error.why) from error
 
     def _admit(self, token: LeaseToken, now: int) -> Holder:
-        """Return the holder of a token that was proven."""
-        lease = self._materialise(token, now)
+        """Return the holder of a token that was proven, making the rows of narrowings that were not seen before."""
+        lease, _ = self._nearest(token)
+        return self._let_in(lease if lease.id == token.id else self._grow(token, now), now)
+
+    def _let_in(self, lease: Lease, now: int) -> Holder:
         require_usable(lease, now)
         self._active(lease.on_behalf_of)
         return Holder(self._active(lease.principal), lease=lease, until=lease.scope.expires)
 
-    def _materialise(self, token: LeaseToken, now: int) -> Lease:
-        """Return the lease of a proven token, making the rows of narrowings that were not seen before."""
-        try:
-            return self._engine.leases.find(child_id(token.root, token.caveats))[0]
-        except Unknown:
-            return self._grow(token, now)
-
     def _grow(self, token: LeaseToken, now: int) -> Lease:
-        with self._engine.transaction():
+        """Return the lease of a proven token, making the rows it needs.
+
+        They need not be on stable storage: the token makes them again, and what is durable later is stored after them.
+        """
+        effort = Effort(NARROWING_EFFORT)
+        with self._engine.transaction(durable=False):
             lease, chain = self._engine.leases.find(token.root)
             for count in range(1, len(token.caveats) + 1):
                 require_usable(lease, now)
-                lease = self._child(lease, Chain(token.root, token.caveats[:count], chain.epoch), now)
+                lease = self._child(lease, Chain(token.root, token.caveats[:count], chain.epoch), now, effort)
         return lease
 
-    def _child(self, parent: Lease, chain: Chain, now: int) -> Lease:
+    def _child(self, parent: Lease, chain: Chain, now: int, effort: Effort) -> Lease:
         number = child_id(chain.root, chain.caveats)
         try:
             return self._engine.leases.find(number)[0]
         except Unknown:
             if self._engine.leases.count(chain.root) >= MAX_NARROWINGS:
                 raise LeaseRevoked(parent.id, f"narrowed more than {MAX_NARROWINGS} times") from None
-        scope = apply_caveat(parent.scope, chain.caveats[-1])
+        scope = _narrowed(parent.scope, chain.caveats[-1], effort)
         lease = Lease(number, parent.run, parent.principal, parent.on_behalf_of, scope, now, parent.id)
         self._engine.leases.add(lease, chain)
         return lease
+
+
+def _narrowed(scope: Scope, caveat: Caveat, effort: Effort) -> Scope:
+    """Return the scope below another. Raises `Widened` where none may be, `Unauthenticated` for a caveat that takes too much effort."""
+    require_divisible(scope)
+    try:
+        narrower = apply_caveat(scope, caveat, effort)
+    except ScopeInvalid as error:
+        raise Unauthenticated("lease token", error.why) from error
+    if len(narrower.actors) > MAX_ACTORS:
+        raise Widened("actors", f"a chain of more than {MAX_ACTORS} actors is not told apart")
+    return narrower
+
+
+def _makes(scope: Scope, caveat: Caveat, wanted: Scope) -> bool:
+    """Tell whether a caveat gives exactly the wanted scope, with the effort that is spent where its token is first seen."""
+    try:
+        return apply_caveat(scope, caveat, Effort(NARROWING_EFFORT)) == wanted
+    except ScopeInvalid:
+        return False

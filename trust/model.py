@@ -92,8 +92,8 @@ class LeaseState(enum.Enum):
 class GateState(enum.Enum):
     """What became of a question for a human; how far that was carried out is its `GatePhase`.
 
-    Expired: nobody answered in time. Lapsed: nobody used the approval in time. Withdrawn: whoever asked took it back. Superseded: what it was
-    about changed.
+    Expired: nobody answered in time. Lapsed: nobody used the approval in time. Withdrawn: whoever asked took it back. Superseded: what it
+    was about changed.
     """
 
     PENDING = "pending"
@@ -152,7 +152,7 @@ class Scope:
     A budget that is missing is unlimited. `destinations` are patterns for accounts that an outward act may go to without a question, since
     whoever gave the lease named them; `doors` are the doors it may be used at (None: all); `ceiling` is the most it may read (None: all);
     `actors` is the chain of those it was handed on to; `holder` is the thumbprint of the key whose owner alone may use it (empty: anybody
-    who has the secret).
+    who has the secret); `depth` is how many generations of narrower leases may hang below it (None: any number).
     """
 
     paths: tuple[str, ...]
@@ -166,6 +166,7 @@ class Scope:
     ceiling: Label | None = None
     actors: tuple[str, ...] = ()
     holder: str = ""
+    depth: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,8 +335,8 @@ class Answer:
 class Gate:
     """A question for a human.
 
-    `digest` is of exactly what is shown, and an answer names it; `act` is of exactly what would be done, and only that is released. `alike` is
-    shared by questions that are the same to whoever judges. `excluded` may not answer. An approval counts from `answered` until
+    `digest` is of exactly what is shown, and an answer names it; `act` is of exactly what would be done, and only that is released. `alike`
+    is shared by questions that are the same to whoever judges. `excluded` may not answer. An approval counts from `answered` until
     `usable_until`: once, or with `standing` for every repeat of the act. `successor` names what superseded it.
     """
 
