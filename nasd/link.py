@@ -1,7 +1,7 @@
 """How a gateway process has the daemon carry out an operation: a Unix socket, one question and one answer at a time.
 
 1. The socket belongs to the user the daemon runs as, and the kernel says who connects (``SO_PEERCRED``): nobody else is heard, so a
-   gateway is believed whom it let in. No secret travels.
+   gateway is believed whom it let in. No secret travels. Who listens may hear some processes of that user only.
 2. A message is its length in four bytes, most significant first, and that much JSON. Neither side accepts one above `LONGEST`.
 3. A connection answers one question after the other; a gateway keeps as many as it asked questions at once. When the daemon is away,
    a question fails as `Kind.UNAVAILABLE`. One that was sent and not answered is not repeated: it may have been carried out.
@@ -32,13 +32,17 @@ log = logging.getLogger("nasd.link")
 Answer = Callable[[Document], Document]
 """Answers one question. Raises `Fault`."""
 
+Hears = Callable[[int], bool]
+"""Tells of a process number whether that process is heard."""
+
 
 class LinkServer:
     """The daemon's end."""
 
-    def __init__(self, path: Path, answer: Answer) -> None:
-        """Listen at `path`; `answer` is called in a thread of the connection. Raises `OSError`."""
+    def __init__(self, path: Path, answer: Answer, hears: Hears = lambda _: True) -> None:
+        """Listen at `path` to the processes that it `hears`; `answer` is called in a thread of the connection. Raises `OSError`."""
         self._answer = answer
+        self._hears = hears
         self._path = path
         path.unlink(missing_ok=True)
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -64,9 +68,9 @@ class LinkServer:
 
     def _serve(self, connection: socket.socket) -> None:
         with connection:
-            _, uid, _ = _CREDENTIALS.unpack(connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size))
-            if uid not in (os.getuid(), 0):
-                log.warning("user %d asked at the gateways' socket and was not heard", uid)
+            pid, uid, _ = _CREDENTIALS.unpack(connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size))
+            if uid not in (os.getuid(), 0) or not self._hears(pid):
+                log.warning("process %d of user %d asked at %s and was not heard", pid, uid, self._path.name)
                 return
             try:
                 while (question := _receive(connection)) is not None:
