@@ -5,8 +5,8 @@
 3. The order: disabled, lease, protected branch, budget, what is built in, refusing guards, the Rule of Two where it refuses, asking guards
    with the Rule of Two where it asks, grants, default. Grants widen and guards tighten; neither has an order among its own.
 4. Built in: the role ``owner``, acting without a lease, may administer, start, answer, observe, restore, endorse, list and read. A policy
-   that has gone wrong never locks the owner out. Nothing built in writes to a branch or merges. Built in, too, until the policy says
-   otherwise: what would break the Rule of Two asks the owner.
+   that has gone wrong never locks the owner out. Nothing built in writes to a branch or merges. Built in, too: a merge that changes the
+   policy asks the owner, whatever the policy says; what would break the Rule of Two asks the owner, until the policy says otherwise.
 5. An approved gate answers the guards that ask, never those that refuse. For what a lease is used for it does not replace a grant either.
 6. Every denial says which line to change or whom to ask.
 """
@@ -24,8 +24,14 @@ BUILT_IN = Position("built in", 0, 0)
 """The position of what no document says."""
 OWNER_ACTIONS = frozenset({Action.ADMINISTER, Action.ANSWER, Action.OBSERVE, Action.RESTORE, Action.ENDORSE, Action.LIST, Action.READ})
 """What the role ``owner`` may do whatever the policy says; ``start`` is answered by the envelope."""
+ENVELOPE = "envelope"
+"""What a decision about a request outside of every envelope names as its rule."""
 ENVELOPE_ASK = Ask(OWNER, 24 * 3600)
 """What a request outside of every envelope needs."""
+POLICY_PATH = b".nas/policy.yaml"
+"""Where the policy lives on the protected branch."""
+POLICY_CHANGE = "policy-change"
+"""What a decision names as its rule when a merge would change the policy itself."""
 _ABOUT_A_PATH = frozenset({Action.LIST, Action.READ, Action.WRITE, Action.DELETE})
 _NEEDS_A_GRANT = frozenset({Action.LIST, Action.READ, Action.WRITE, Action.DELETE, Action.PROPOSE, Action.EGRESS, Action.START})
 _CHANGES_A_BRANCH = frozenset({Action.WRITE, Action.DELETE, Action.RESTORE})
@@ -178,6 +184,8 @@ def _judge_gates(policy: CompiledPolicy, facts: Facts) -> Decision | None:
     rule = policy.rule_of_two
     if rule.ask is not None and rule.enabled and breaks_rule(facts):
         asking.append(_Asking(RULE_OF_TWO, rule.position, describe_three(facts), rule.ask))
+    if changes_policy(facts):
+        asking.append(_Asking(POLICY_CHANGE, BUILT_IN, "the policy itself would change", ENVELOPE_ASK))
     if not asking:
         return None
     first = asking[0]
@@ -197,7 +205,23 @@ def _judge_gates(policy: CompiledPolicy, facts: Facts) -> Decision | None:
         Denial.POLICY,
         ask,
         f"someone with the role {ask.required_role} decides: nas gate list",
+        _names(policy, facts, asking),
     )
+
+
+def _names(policy: CompiledPolicy, facts: Facts, asking: Iterable[_Asking]) -> tuple[str, ...]:
+    """Return every rule that asks: a bypass of one of them is none of the others."""
+    names = [each.id for each in asking]
+    if facts.action is Action.START and facts.request is not None and exceeds_envelope(policy, facts, facts.request):
+        names.append(ENVELOPE)
+    return tuple(names)
+
+
+def changes_policy(facts: Facts) -> bool:
+    """Tell whether the act would change the policy itself; one that stands in the way of its folder does."""
+    if facts.action is not Action.MERGE or facts.change is None:
+        return False
+    return any(path == POLICY_PATH or POLICY_PATH.startswith(path + b"/") for path in facts.change.paths)
 
 
 class _Asking(NamedTuple):
@@ -210,7 +234,7 @@ class _Asking(NamedTuple):
 
 
 def _combine_asks(given: Iterable[Ask | None]) -> Ask:
-    """Return the tightest of several asks: the earliest deadline, and the owner when they name different roles."""
+    """Return the tightest of several asks: the shortest times, the most people, and the owner when they name different roles."""
     asks = [ask for ask in given if ask is not None]
     roles = {ask.required_role for ask in asks}
     fallbacks = {ask.fallback for ask in asks}
@@ -218,6 +242,9 @@ def _combine_asks(given: Iterable[Ask | None]) -> Ask:
         required_role=roles.pop() if len(roles) == 1 else OWNER,
         deadline=min(ask.deadline for ask in asks),
         fallback=fallbacks.pop() if len(fallbacks) == 1 else "reject",
+        approvals=max(ask.approvals for ask in asks),
+        independent=any(ask.independent for ask in asks),
+        use_within=min(ask.use_within for ask in asks),
     )
 
 
@@ -262,7 +289,7 @@ def _judge_change(policy: CompiledPolicy, facts: Facts, change: ChangeFacts) -> 
 
 
 def _judge_request(policy: CompiledPolicy, facts: Facts, request: Scope) -> Decision:
-    starting = [grant for grant in policy.grants_of[Action.START] if not grant.who.mismatch(facts)]
+    starting = [grant for grant in policy.grants_of[Action.START] if not grant.mismatch(facts)]
     is_owner = OWNER in facts.roles and facts.lease is None
     if not starting and not is_owner:
         return _default(policy, facts)
@@ -273,7 +300,7 @@ def _judge_request(policy: CompiledPolicy, facts: Facts, request: Scope) -> Deci
     if facts.gate is not None:
         return Decision(Effect.ALLOW, f"approved by people: gate {facts.gate}", rule, position)
     hint = f"ask for less, widen a grant at {policy.grants_at}, or let the role {OWNER} decide: nas gate list"
-    return Decision(Effect.GATE, outside, "envelope", policy.grants_at, Denial.POLICY, ENVELOPE_ASK, hint)
+    return Decision(Effect.GATE, outside, ENVELOPE, policy.grants_at, Denial.POLICY, ENVELOPE_ASK, hint, (ENVELOPE,))
 
 
 def exceeds_envelope(policy: CompiledPolicy, facts: Facts, request: Scope) -> str:

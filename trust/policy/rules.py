@@ -92,9 +92,13 @@ def is_declared(facts: Facts) -> bool:
 
 
 def breaks_rule(facts: Facts) -> bool:
-    """Tell whether the act would complete the three of the Rule of Two; a merge and an outward act are the third by themselves."""
-    outward = facts.outward or facts.action in {Action.MERGE, Action.EGRESS}
-    return facts.action in RULE_OF_TWO_ACTIONS and breaks_rule_of_two(combined_label(facts), outward)
+    """Tell whether the act would complete the three of the Rule of Two.
+
+    A merge and an outward act are the third by themselves. Reading what adds nothing to the taint completes nothing.
+    """
+    if facts.action not in RULE_OF_TWO_ACTIONS or (facts.action is Action.READ and facts.label.within(facts.taint)):
+        return False
+    return breaks_rule_of_two(combined_label(facts), facts.outward or facts.action in {Action.MERGE, Action.EGRESS})
 
 
 RULE_OF_TWO_ACTIONS = frozenset({Action.READ, Action.MERGE, Action.EGRESS, Action.START})
@@ -158,9 +162,9 @@ class Grant:
     def mismatch(self, facts: Facts) -> str:
         """Return what excludes the facts (for a change: leaving its paths aside), else empty."""
         excluded = self.who.mismatch(facts)
-        if excluded or facts.action is Action.MERGE:
-            return excluded or failed_condition(self.when, facts)
-        return "" if facts.path is None or self.paths.matches(facts.path) else "paths"
+        if not excluded and facts.action is not Action.MERGE and facts.path is not None and not self.paths.matches(facts.path):
+            return "paths"
+        return excluded or (failed_condition(self.when, facts) if self.when else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,6 +261,11 @@ class CompiledPolicy:
             if rule.paths.matches(path):
                 label = rule.label if label is None else join(label, rule.label)
         return DEFAULT if label is None else label
+
+    @property
+    def labels_names(self) -> bool:
+        """Tell whether knowing names can count as reading anywhere."""
+        return any(rule.names for rule in self.labels)
 
     def label_of_names(self, directory: bytes) -> Label:
         """Return the label of knowing what is in a directory."""

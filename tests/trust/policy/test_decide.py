@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.trust.samples import FACTS, NOW, WHOLE_TREE, facts, merge
+from trust.labels import Label, Origin, Sensitivity
 from trust.model import (
     Action,
     BudgetKind,
@@ -30,7 +31,7 @@ from trust.model import (
     Scope,
 )
 from trust.policy import CompiledPolicy, compile_policy, decide, empty_policy, envelope
-from trust.policy.decide import BUILT_IN, OWNER_ACTIONS
+from trust.policy.decide import BUILT_IN, OWNER_ACTIONS, POLICY_CHANGE, POLICY_PATH
 
 POLICY = """
 version: 1
@@ -134,6 +135,71 @@ def test_every_denial_names_a_reason_a_place_and_a_way_on() -> None:
     assert str(decision.position) == "p.yaml:4:1"
     refused = decide(policy(), facts(path=b"a/id_rsa"))
     assert (refused.reason, str(refused.position)) == ("keys stay away: a/id_rsa", "p.yaml:12:5")
+
+
+# conditions about labels
+
+LABELLED = """
+version: 1
+roles: {owner: [ana]}
+grants:
+  - {id: own-words, actions: [read, list], when: {origin: [owner, internal]}}
+  - {id: declared, actions: [egress], when: {destination: [declared]}}
+  - {id: clean-start, actions: [start], when: {sensitivity: [public, internal]}}
+"""
+STRANGE = Label(Origin.EXTERNAL, Sensitivity.INTERNAL)
+SECRET = Label(Origin.INTERNAL, Sensitivity.SENSITIVE)
+
+
+def test_a_grant_gives_nothing_when_its_condition_does_not_hold() -> None:
+    assert outcome(facts(), LABELLED)[0] is Effect.ALLOW
+    assert outcome(facts(label=STRANGE), LABELLED) == (Effect.DENY, "default", Denial.POLICY)
+    assert outcome(facts(taint=STRANGE), LABELLED) == (Effect.DENY, "default", Denial.POLICY)
+    hint = decide(policy(LABELLED), facts(label=STRANGE)).hint
+    assert hint == "grant 'own-words' fails on origin in [internal, owner]; ask the role owner to change p.yaml:5:5"
+
+
+def test_an_outward_act_needs_the_destination_that_its_grant_wants() -> None:
+    lease = replace(WHOLE_TREE, actions=frozenset({Action.EGRESS}), destinations=("forge*",))
+    asked = facts(action=Action.EGRESS, path=None, lease=lease, destination="forge-main")
+    assert outcome(asked, LABELLED)[0] is Effect.ALLOW
+    assert outcome(replace(asked, destination="elsewhere"), LABELLED)[0] is Effect.DENY
+
+
+def test_a_run_is_not_started_by_a_grant_whose_condition_does_not_hold() -> None:
+    asked = replace(request(), roles=frozenset())
+    assert outcome(asked, LABELLED)[0] is Effect.GATE
+    assert outcome(replace(asked, label=SECRET), LABELLED) == (Effect.DENY, "default", Denial.POLICY)
+
+
+# the policy itself
+
+
+@pytest.mark.parametrize("path", [POLICY_PATH, b".nas"])
+def test_a_change_of_the_policy_asks_the_owner_whatever_the_policy_says(path: bytes) -> None:
+    permissive = "version: 1\nroles: {owner: [ana], reviewer: [bo]}\ngrants: [{id: all, actions: [merge]}]\n"
+    asked = merge(path, b"src/a")
+    decision = decide(policy(permissive), asked)
+    assert (decision.effect, decision.rule, decision.asking) == (Effect.GATE, POLICY_CHANGE, (POLICY_CHANGE,))
+    assert decision.ask is not None and decision.ask.required_role == "owner"
+    assert decide(policy(permissive), replace(asked, gate=GateId("g1"))).effect is Effect.ALLOW
+    assert decide(policy(permissive), merge(b".nas/other", b"nas/policy.yaml", b".nas/policy.yaml.bak")).effect is Effect.ALLOW
+
+
+def test_a_question_about_the_policy_goes_to_the_owner_beside_any_other() -> None:
+    asking = POLICY.replace("required_role: owner, deadline: 24h", "required_role: reviewer, deadline: 1h")
+    decision = decide(policy(asking), merge(POLICY_PATH))
+    assert decision.ask is not None and (decision.ask.required_role, decision.ask.deadline) == ("owner", 3600)
+    assert decision.asking == ("rules", POLICY_CHANGE)
+
+
+def test_a_refusing_guard_keeps_the_policy_as_it_is() -> None:
+    frozen = POLICY + '  - {id: frozen, effect: refuse, actions: [merge], paths: [".nas/**"], reason: frozen}\n'
+    assert outcome(replace(merge(POLICY_PATH), gate=GateId("g1")), frozen) == (Effect.DENY, "frozen", Denial.POLICY)
+
+
+def test_a_policy_that_grants_no_merge_can_be_repaired() -> None:
+    assert decide(empty_policy("none"), replace(merge(POLICY_PATH), gate=GateId("g1"))).effect is Effect.ALLOW
 
 
 # the owner
