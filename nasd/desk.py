@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from interfaces.port import Document
+from nasd.asking import Asking
 from nasd.gates import Gates
 from nasd.mounts import Mounts
 from nasd.proposals import Proposals
@@ -24,6 +25,11 @@ class Desk(Sight):
     reclaim: Reclaim
     describe: Callable[[], Document]
     stop: Callable[[], None]
+
+    @property
+    def asking(self) -> Asking:
+        """Return what asks people and uses their answers."""
+        return Asking(self.appliance)
 
 
 def limited(items: list[Document], arguments: Mapping[str, Any], key: str) -> Document:

@@ -33,6 +33,17 @@ def parse_duration(value: object) -> float:
     return sum(float(number) * _UNITS[unit or "s"] for number, unit in parts)
 
 
+def render_duration(seconds: int) -> str:
+    """Return whole seconds as text with at most two units, such as ``1d``, ``1h30m`` or ``90s``."""
+    parts: list[str] = []
+    left = seconds
+    for unit, size in (("d", 86400), ("h", 3600), ("m", 60), ("s", 1)):
+        if left >= size and len(parts) < 2:
+            parts.append(f"{left // size}{unit}")
+            left %= size
+    return "".join(parts) or "0s"
+
+
 def parse_size(value: object) -> int:
     """Return a count from a whole number or from text such as ``10MiB`` or ``5GB``. Raises `ValueError`."""
     if isinstance(value, int) and not isinstance(value, bool) and value >= 0:

@@ -61,7 +61,7 @@ class Jobs:
 
     def tick(self) -> None:
         """Do everything that is due now."""
-        for job in (self.commit_quiet, self.close_ended, self._expire_gates, self.tidy):
+        for job in (self.commit_quiet, self.close_ended, self._gates.tick, self.tidy):
             self._attempt(job)
 
     def commit_quiet(self) -> None:
@@ -110,9 +110,6 @@ class Jobs:
         if run is not None:
             self._runs.commit(run, self._identity(), "automatic commit")
         self._seen.pop(branch, None)
-
-    def _expire_gates(self) -> None:
-        self._gates.expire()
 
     def _identity(self) -> Identity | None:
         try:

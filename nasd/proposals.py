@@ -18,12 +18,16 @@ from typing import Any
 from interfaces.faults import Fault, Kind
 from interfaces.port import Document
 from nasd.acts import recorded
+from nasd.asking import Asking
 from nasd.authority import gather, policy_in_force
 from nasd.checks import Check, CheckResult, run_checks, summarise
+from nasd.evidence import Evidence, EvidenceRoom
 from nasd.ids import make_id
+from nasd.labelling import Labelling
 from nasd.paths import render_path
 from nasd.policy_source import POLICY_PATH, read_policy
-from nasd.proposal_rules import OPEN_STATES, Proposal, Weighed, change_facts, describe_checks, make_card, overlapping
+from nasd.proposal_cards import act_of, gate_reason, likeness_of, make_card, overlapping
+from nasd.proposal_rules import OPEN_STATES, Proposal, Weighed, change_facts, describe_checks
 from nasd.runs import MAIN, Run, Runs
 from nasd.trees import node_at
 from nasd.views import view_conflict
@@ -32,12 +36,13 @@ from store.contract import Tree
 from store.errors import Moved, NotFound
 from store.model import Change, CommitId, Note
 from store.names import find_twins
-from trust.errors import Unknown
-from trust.gates import card_digest
-from trust.model import Action, Decision, Effect, Gate, GateId, GateState, Identity, PrincipalName
+from trust.errors import AlreadyRefused, Unknown
+from trust.gates import Question, act_digest
+from trust.model import Action, Decision, Effect, Gate, GateId, GatePhase, GateState, Identity, LeaseId, PrincipalName
 from trust.policy import CompiledPolicy, check_policy, decide
 
 _KIND = "proposal"
+_SUBJECT = "proposal:"
 _MERGE_ATTEMPTS = 8
 
 
@@ -51,7 +56,11 @@ class Proposals:
         self._trust = appliance.trust
         self._runs = runs
         self._policy_changed = policy_changed
-        self._settling = threading.Lock()
+        self._asking = Asking(appliance)
+        self._settling = threading.RLock()
+        self._labelling = Labelling(appliance)
+        self._evidence = EvidenceRoom(appliance, self._labelling)
+        self._looked: dict[str, tuple[str, str]] = {}
 
     # -- finding --------------------------------------------------------------------------------------------------
 
@@ -73,14 +82,29 @@ class Proposals:
     # -- proposing ------------------------------------------------------------------------------------------------
 
     def propose(self, run: Run, identity: Identity, message: str) -> Document:
-        """Commit, check, decide and, when the policy says so, merge. Raises `Kind.INVALID` when there is nothing to propose."""
+        """Commit, check, decide and, when the policy says so, merge; what waits for people already is not asked twice.
+
+        Raises `Kind.INVALID` when there is nothing to propose.
+        """
         self._runs.commit(run, identity, message or "work proposed")
+        waiting = self._waiting_at(run, self._engine.branch(run.branch).head)
+        if waiting is not None:
+            return self.document(waiting)
         proposal = self._draft(run, message)
         with recorded(self._trust, self._appliance.clock, "propose", identity, _brief(proposal)) as outcome:
             self._trust.put_document(_KIND, proposal.proposal, asdict(proposal), 0)
             proposal = self._settle(run, proposal, identity, None)
             outcome |= {"state": proposal.state, "reason": proposal.reason, "policy": proposal.policy, "gate": proposal.gate}
         return self.document(proposal)
+
+    def _waiting_at(self, run: Run, head: CommitId) -> Proposal | None:
+        """Return the proposal of a run that waits for people and is about exactly this head; None when there is none."""
+        for gate in self._trust.questions.all(GateState.PENDING, run=run.run):
+            if gate.subject.startswith(_SUBJECT):
+                proposal = self.find(gate.subject.removeprefix(_SUBJECT))
+                if (proposal.head, proposal.state) == (head, "gated") and not self.successor(gate):
+                    return proposal
+        return None
 
     def _draft(self, run: Run, message: str) -> Proposal:
         head = self._engine.branch(run.branch).head
@@ -132,6 +156,9 @@ class Proposals:
     def _settle(self, run: Run, proposal: Proposal, identity: Identity | None, gate: Gate | None) -> Proposal:
         """Weigh and act until the proposal has an outcome; the target may move in between, then it is weighed again."""
         with self._settling:
+            proposal = self.find(proposal.proposal)
+            if proposal.state not in OPEN_STATES:
+                return proposal
             for _ in range(_MERGE_ATTEMPTS):
                 if self._branch_moved(run, proposal):
                     return self._close(proposal, "stale", f"{run.branch} moved after the decision: propose again")
@@ -149,10 +176,10 @@ class Proposals:
             return self._close(proposal, "conflict", _conflict_reason(weighed), conflicts=conflicts)
         if trouble := self._policy_trouble(proposal, weighed.changes):
             return self._close(proposal, "refused", trouble)
-        if gate is not None and card_digest(weighed.card) != gate.digest:
+        if gate is not None and act_digest(gate.subject, act_of(weighed.card)) != gate.act:
             return self._close(proposal, "stale", "what the gate showed is not what would be merged now: propose again")
         if weighed.decision.effect is Effect.GATE:
-            return self._ask(run, proposal, weighed)
+            return self._ask(run, proposal, weighed, identity)
         policy = f"{weighed.decision.rule} ({weighed.decision.position})"
         if weighed.decision.effect is Effect.DENY:
             return self._close(proposal, "refused", weighed.decision.reason, policy=policy)
@@ -165,54 +192,83 @@ class Proposals:
         merged = self._engine.try_merge(target, CommitId(proposal.head))
         policy = policy_in_force(self._trust)
         overlap = overlapping(changes, self._engine.diff(CommitId(proposal.base), target)) if target != proposal.base else []
-        asked = self._decide(policy, run, proposal, changes, None)
-        card = make_card(run, proposal, changes, overlap, asked, policy.hash)
-        decision = asked if gate is None else self._decide(policy, run, proposal, changes, gate)
+        evidence = self._evidence.of(run, changes, target)
+        asked = self._decide(policy, run, proposal, changes, evidence, None)
+        card = make_card(run, proposal, changes, overlap, asked, policy.hash, evidence.card())
+        decision = asked if gate is None else self._decide(policy, run, proposal, changes, evidence, gate)
         return Weighed(target, changes, merged.conflicts, card, decision)
 
-    def _decide(self, policy: CompiledPolicy, run: Run, proposal: Proposal, changes: Sequence[Change], gate: Gate | None) -> Decision:
+    def _decide(
+        self, policy: CompiledPolicy, run: Run, proposal: Proposal, changes: Sequence[Change], evidence: Evidence, gate: Gate | None
+    ) -> Decision:
         principal = self._trust.principal(run.role)
         checks = summarise([CheckResult(c["id"], c["state"], c["required"], c["seconds"], c["output"]) for c in proposal.checks])
         facts = gather(
             Identity(principal, self._trust.roles(principal)),
             Action.MERGE,
             self._appliance.now(),
-            change=change_facts(changes, len(proposal.twins), checks),
+            change=replace(change_facts(changes, len(proposal.twins), checks), stale_reads=len(evidence.stale)),
             on_behalf_of=PrincipalName(run.owner),
             gate=gate.id if gate else None,
             protected=True,
+            taint=evidence.taint,
+            label=evidence.label,
         )
         return decide(policy, facts)
 
-    def _ask(self, run: Run, proposal: Proposal, weighed: Weighed) -> Proposal:
+    def _ask(self, run: Run, proposal: Proposal, weighed: Weighed, identity: Identity | None) -> Proposal:
+        """Ask people, unless everything that asks is bypassed or somebody said no to exactly this a short while ago."""
+        question = self._question(run, proposal, weighed)
+        policy = f"{weighed.decision.rule} ({weighed.decision.position})"
+        permit = self._asking.permit(question, weighed.decision)
+        if permit is not None and permit.bypasses:
+            self._asking.note_bypass(permit, question, identity)
+            names = ", ".join(bypass.id for bypass in permit.bypasses)
+            decided = replace(proposal, reason=f"{weighed.decision.reason}; bypassed: {names}", policy=policy)
+            return self._merge(run, decided, weighed, identity, None)
+        try:
+            gate = self._asking.ask(question, identity)
+        except AlreadyRefused as refused:
+            return self._close(proposal, "refused", refused.why, policy=policy, gate=str(refused.subject))
+        if gate.subject != question.subject:
+            return self._close(proposal, "stale", f"{gate.subject.removeprefix(_SUBJECT)} asks the same already", gate=gate.id)
+        return self._save(replace(proposal, state="gated", reason=weighed.decision.reason, policy=policy, gate=gate.id))
+
+    def _question(self, run: Run, proposal: Proposal, weighed: Weighed) -> Question:
         ask = weighed.decision.ask
         assert ask is not None
-        now = self._appliance.now()
-        with self._trust.transaction():
-            gate = self._trust.open_gate(
-                f"proposal:{proposal.proposal}", weighed.card, ask.required_role, now + ask.deadline, ask.fallback, run.role, now
-            )
-            policy = f"{weighed.decision.rule} ({weighed.decision.position})"
-            return self._save(replace(proposal, state="gated", reason=weighed.decision.reason, policy=policy, gate=gate.id))
+        return Question(
+            subject=_SUBJECT + proposal.proposal,
+            act=act_of(weighed.card),
+            card=weighed.card,
+            ask=ask,
+            rule=weighed.decision.rule,
+            asked_by=run.role,
+            run=run.run,
+            on_behalf_of=run.owner,
+            actors=self._trust.lease(LeaseId(run.lease)).scope.actors,
+            alike=likeness_of(weighed.card),
+        )
 
     def _merge(self, run: Run, proposal: Proposal, weighed: Weighed, identity: Identity | None, gate: Gate | None) -> Proposal:
         body = _brief(proposal) | {"expected": weighed.target_head, "policy": proposal.policy, "gate": gate.id if gate else ""}
         note = Note(_merge_message(proposal), replace(run.provenance, proposal=proposal.proposal), self._appliance.now())
         with recorded(self._trust, self._appliance.clock, "merge", identity, body) as outcome:
-            self._use(gate, proposal)
+            self._use(gate, proposal, identity)
             merged = self._engine.merge(proposal.target, weighed.target_head, CommitId(proposal.head), note)
             if merged.commit is None:
                 raise Moved(proposal.target, "the target changed while the merge was weighed")
             proposal = self._save(replace(proposal, state="merged", commit=merged.commit, decided=self._appliance.now()))
+            self._labelling.label_merge(weighed.changes, weighed.target_head, merged.commit)
             outcome["commit"] = merged.commit
         self._policy_changed(merged.commit)
         return proposal
 
-    def _use(self, gate: Gate | None, proposal: Proposal) -> None:
+    def _use(self, gate: Gate | None, proposal: Proposal, identity: Identity | None) -> None:
         """Spend an approval on this merge: from here on a restart finishes the merge instead of asking again."""
         with self._trust.transaction():
-            if gate is not None and gate.state is GateState.APPROVED:
-                self._trust.consume_gate(gate.id, gate.digest, self._appliance.now())
+            if gate is not None and self._trust.gate(gate.id).phase is GatePhase.DECIDED:
+                self._asking.acknowledge(gate, gate.act, identity)
             self._save(replace(proposal, state="merging"))
 
     def _policy_trouble(self, proposal: Proposal, changes: Sequence[Change]) -> str:
@@ -228,26 +284,57 @@ class Proposals:
 
     # -- gates ----------------------------------------------------------------------------------------------------
 
-    def gate_answered(self, gate: Gate, identity: Identity | None) -> Document:
-        """Carry out an answered or expired gate of a proposal. Repeats change nothing."""
-        proposal = self.find(gate.subject.removeprefix("proposal:"))
+    def carry_out(self, gate: Gate, identity: Identity | None) -> Document:
+        """Carry out what was decided about a gate of a proposal. Repeats change nothing."""
+        proposal = self.find(gate.subject.removeprefix(_SUBJECT))
         if proposal.state not in OPEN_STATES or proposal.gate != gate.id:
             return self.document(proposal)
-        if gate.state in (GateState.REJECTED, GateState.EXPIRED, GateState.WITHDRAWN):
-            return self.document(self._close(proposal, "refused", _gate_reason(gate)))
-        return self.document(self._resume(proposal, identity, gate))
+        if gate.state is not GateState.APPROVED:
+            return self.document(self._end(proposal, gate))
+        return self.document(self._settle(self._runs.find(proposal.run), proposal, identity, gate))
+
+    def _end(self, proposal: Proposal, gate: Gate) -> Proposal:
+        """Close a proposal whose gate ended without an approval that counts."""
+        with self._settling:
+            proposal = self.find(proposal.proposal)
+            if proposal.state not in OPEN_STATES or proposal.gate != gate.id:
+                return proposal
+            withdrawn = gate.state is GateState.WITHDRAWN or (gate.state is GateState.EXPIRED and gate.fallback == "withdraw")
+            state = "withdrawn" if withdrawn else "stale" if gate.state is GateState.SUPERSEDED else "refused"
+            return self._close(proposal, state, gate_reason(gate))
+
+    def successor(self, gate: Gate) -> str:
+        """Return what took the place of what a gate asks about: the branch moved on, or target or policy did and people are asked anew."""
+        with self._settling:
+            proposal = self.find(gate.subject.removeprefix(_SUBJECT))
+            if proposal.state not in OPEN_STATES or proposal.gate != gate.id:
+                return proposal.gate if proposal.gate != gate.id else proposal.proposal
+            run = self._runs.find(proposal.run)
+            heads = self._head_of(run.branch), self._head_of(proposal.target)
+            if heads[0] != proposal.head:
+                return self._newer(proposal) or f"commit:{heads[0]}"
+            if self._looked.get(gate.id) == heads:
+                return ""
+            if act_digest(gate.subject, act_of(self._weigh(run, proposal, None).card)) == gate.act:
+                self._looked[gate.id] = heads
+                return ""
+            self._looked.pop(gate.id, None)
+            settled = self._settle(run, proposal, None, None)
+            return settled.gate if settled.gate != gate.id else settled.proposal
+
+    def _newer(self, proposal: Proposal) -> str:
+        """Return the gate of a later proposal of the same run, empty when none waits."""
+        gates = self._trust.questions.all(GateState.PENDING, run=proposal.run)
+        return next((gate.id for gate in reversed(gates) if gate.id != proposal.gate and gate.subject.startswith(_SUBJECT)), "")
 
     def resume(self, proposal: Proposal) -> Proposal:
         """Finish a proposal that a restart found half done."""
         gate = self._trust.gate(GateId(proposal.gate)) if proposal.gate else None
         if gate is not None and gate.state is GateState.PENDING:
             return proposal
-        if gate is not None and gate.state not in (GateState.APPROVED, GateState.CONSUMED):
-            return self._close(proposal, "refused", _gate_reason(gate))
-        return self._resume(proposal, None, gate)
-
-    def _resume(self, proposal: Proposal, identity: Identity | None, gate: Gate | None) -> Proposal:
-        return self._settle(self._runs.find(proposal.run), proposal, identity, gate)
+        if gate is not None and gate.state is not GateState.APPROVED:
+            return self._end(proposal, gate)
+        return self._settle(self._runs.find(proposal.run), proposal, None, gate)
 
     def withdraw(self, proposal: Proposal, identity: Identity, comment: str) -> Document:
         """Take back a proposal that still waits. Raises `Kind.CONFLICT` when it no longer does."""
@@ -256,8 +343,11 @@ class Proposals:
         with recorded(
             self._trust, self._appliance.clock, "proposal.withdraw", identity, {"proposal": proposal.proposal, "comment": comment}
         ):
-            self._trust.withdraw_gate(GateId(proposal.gate), comment or "the proposal was withdrawn", self._appliance.now())
-            return self.document(self._close(proposal, "withdrawn", comment or "withdrawn"))
+            why = comment or "the proposal was withdrawn"
+            gate = self._trust.questions.withdraw(GateId(proposal.gate), why, self._appliance.now())
+            closed = self._close(proposal, "withdrawn", comment or "withdrawn")
+            self._asking.close(gate, "withdrawn", identity)
+            return self.document(closed)
 
     def find_merge(self, proposal: str, target: str, expected: CommitId) -> CommitId | None:
         """Return the commit that merged a proposal into `target` after `expected`, None when there is none."""
@@ -276,12 +366,17 @@ class Proposals:
     # -- storing --------------------------------------------------------------------------------------------------
 
     def _branch_moved(self, run: Run, proposal: Proposal) -> bool:
+        return self._head_of(run.branch) != proposal.head
+
+    def _head_of(self, branch: str) -> str:
+        """Return the head of a branch, empty when the branch is gone."""
         try:
-            return self._engine.branch(run.branch).head != proposal.head
+            return self._engine.branch(branch).head
         except NotFound:
-            return True
+            return ""
 
     def _close(self, proposal: Proposal, state: str, reason: str, **more: Any) -> Proposal:
+        self._looked.pop(proposal.gate, None)
         return self._save(replace(proposal, state=state, reason=reason, decided=self._appliance.now(), **more))
 
     def _save(self, proposal: Proposal) -> Proposal:
@@ -315,14 +410,6 @@ def _merge_message(proposal: Proposal) -> str:
 def _conflict_reason(weighed: Weighed) -> str:
     count = len(weighed.conflicts)
     return f"{count} path{'s' if count > 1 else ''} changed on both sides in ways that do not combine"
-
-
-def _gate_reason(gate: Gate) -> str:
-    if gate.state is GateState.EXPIRED:
-        return f"nobody with the role {gate.required_role} answered before the deadline: {gate.fallback}"
-    if gate.state is GateState.WITHDRAWN:
-        return f"the question was withdrawn: {gate.comment}"
-    return f"{gate.answered_by} said no" + (f": {gate.comment}" if gate.comment else "")
 
 
 def _names(tree: Tree, folder: bytes) -> list[bytes]:

@@ -14,6 +14,7 @@ from typing import Any
 
 from interfaces.faults import Fault
 from nasd.gates import Gates
+from nasd.labelling import Labelling
 from nasd.policy_source import adopt_from
 from nasd.proposal_rules import Proposal
 from nasd.proposals import Proposals
@@ -22,7 +23,7 @@ from nasd.wiring import Appliance
 from store.errors import NotFound, StoreError
 from store.model import CommitId
 from trust.errors import TrustError, Unknown
-from trust.model import GateId, GateState, LeaseId, Record
+from trust.model import Digest, GateId, LeaseId, Record
 
 log = logging.getLogger("nasd.reconcile")
 
@@ -43,7 +44,9 @@ class Reconciliation:
             "push": self._commit,
             "propose": self._propose,
             "merge": self._merge,
+            "gate.open": self._gate_open,
             "gate.answer": self._gate_answer,
+            "gate.bypass": self._gate_bypass,
             "branch.remove": self._branch_remove,
             "principal.add": self._principal_add,
             "principal.disable": self._principal_disable,
@@ -52,9 +55,9 @@ class Reconciliation:
         }
 
     def finish(self) -> list[str]:
-        """Conclude every open intent, then carry out approved gates and waiting merges; return a line for each."""
+        """Conclude every open intent, then carry out decided gates and waiting merges; return a line for each."""
         lines = [self._conclude(record) for record in self._appliance.trust.unconcluded()]
-        lines += self._attempt("approved gates", self._gates.finish)
+        lines += self._attempt("decided gates", self._gates.finish)
         for proposal in [proposal for proposal in self._proposals.all() if proposal.state == "merging"]:
             lines += self._attempt(f"proposal {proposal.proposal}", partial(self._proposals.resume, proposal))
         for line in lines:
@@ -104,7 +107,11 @@ class Reconciliation:
             head = self._appliance.engine.branch(str(body["branch"])).head
         except NotFound:
             return "undone"
-        return "undone" if head == body["expected"] else "done"
+        if head == body["expected"]:
+            return "undone"
+        main = self._appliance.engine.branch(MAIN).head  # the crash may have come before the labels
+        Labelling(self._appliance).label_range(str(body["run"]), CommitId(str(body["expected"])), head, main)
+        return "done"
 
     def _merge(self, body: Mapping[str, Any]) -> str:
         proposal: Proposal = self._proposals.find(str(body["proposal"]))
@@ -121,9 +128,17 @@ class Reconciliation:
             return "undone"
         return "done"
 
+    def _gate_open(self, body: Mapping[str, Any]) -> str:
+        asked = self._appliance.trust.questions.about(Digest(str(body["act"])))
+        return "done" if any((gate.run, gate.rule) == (body["run"], body["rule"]) for gate in asked) else "undone"
+
     def _gate_answer(self, body: Mapping[str, Any]) -> str:
-        state = self._appliance.trust.gate(GateId(str(body["gate"]))).state
-        return "undone" if state is GateState.PENDING else "done"
+        gate = self._appliance.trust.gate(GateId(str(body["gate"])))
+        return "done" if any(answer.by == body["by"] for answer in gate.answers) else "undone"
+
+    def _gate_bypass(self, body: Mapping[str, Any]) -> str:
+        known = [(bypass.rule, bypass.by, bypass.created) for bypass in self._appliance.trust.questions.bypasses()]
+        return "done" if (body["rule"], body["by"], body["created"]) in known else "undone"
 
     def _principal_add(self, body: Mapping[str, Any]) -> str:
         try:

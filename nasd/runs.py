@@ -15,24 +15,24 @@ from typing import Any
 from interfaces.faults import Fault, Kind
 from interfaces.port import Document
 from nasd.acts import recorded
+from nasd.asking import Asking, Permit
 from nasd.authority import gather, policy_in_force
 from nasd.faults import refusal
 from nasd.ids import make_id
+from nasd.labelling import Labelling
 from nasd.paths import render_path
 from nasd.wiring import Appliance
 from store.errors import NotFound
 from store.model import CommitId, Committed, Note, Provenance
 from trust.errors import Unknown
-from trust.gates import card_digest
+from trust.gates import Question, act_digest, describe_end, releases
 from trust.model import (
-    LEASABLE,
+    USUAL,
     Action,
     BudgetKind,
     Decision,
-    Digest,
     Effect,
     Facts,
-    Gate,
     GateId,
     GateState,
     Identity,
@@ -85,15 +85,17 @@ class Request:
 
     role: str
     paths: tuple[str, ...] = ("**",)
-    actions: frozenset[Action] = LEASABLE
+    actions: frozenset[Action] = USUAL
     ttl: int | None = None
     purpose: str = ""
     budgets: Mapping[BudgetKind, int] | None = None
     gate: str | None = None
+    destinations: tuple[str, ...] = ()
 
     def scope(self, now: int) -> Scope:
         """Return the scope of the lease when it starts now."""
-        return Scope(self.paths, self.actions, now, now + (self.ttl or DAY), self.purpose, dict(self.budgets or {}))
+        expires = now + (self.ttl or DAY)
+        return Scope(self.paths, self.actions, now, expires, self.purpose, dict(self.budgets or {}), destinations=self.destinations)
 
     def filled(self, limits: Limits) -> Request:
         """Return the request with what it left open set to what the policy gives at once."""
@@ -111,6 +113,7 @@ class Request:
             "actions": sorted(action.value for action in self.actions),
             "ttl": self.ttl,
             "budgets": {kind.value: amount for kind, amount in sorted((self.budgets or {}).items(), key=lambda item: item[0].value)},
+            "destinations": sorted(self.destinations),
         }
 
 
@@ -122,6 +125,8 @@ class Runs:
         self._appliance = appliance
         self._engine = appliance.engine
         self._trust = appliance.trust
+        self._labelling = Labelling(appliance)
+        self._asking = Asking(appliance)
         self._naming = threading.Lock()
         self._active = {run.run: run for run in self.all() if run.state == "active"}
         self._known: dict[str, Run] = {}
@@ -189,7 +194,7 @@ class Runs:
             raise Fault(Kind.DENIED, "a lease cannot start runs", hint="narrow it for a sub-agent with `nas lease narrow`")
         principal = self._role(identity, request.role)
         now = self._appliance.now()
-        request, gate = self._permitted(identity, principal, request, now)
+        request, permit = self._permitted(identity, principal, request, now)
         run_id = make_id("r", self._appliance.clock(), self._appliance.entropy(4))
         base = "" if bucket else self._engine.branch(MAIN).head
         run = Run(
@@ -198,7 +203,7 @@ class Runs:
         with recorded(
             self._trust, self._appliance.clock, "run.start", identity, asdict(run) | {"request": request.card(run.owner)}
         ) as outcome:
-            run, secret = self._create(identity, run, request, gate, now)
+            run, secret = self._create(identity, run, request, permit, now)
             outcome |= {"run": run.run, "lease": run.lease}
         scope = request.scope(now)
         return asdict(run) | {
@@ -208,12 +213,13 @@ class Runs:
             "actions": sorted(a.value for a in scope.actions),
         }
 
-    def _create(self, identity: Identity, run: Run, request: Request, gate: Gate | None, now: int) -> tuple[Run, str]:
+    def _create(self, identity: Identity, run: Run, request: Request, permit: Permit | None, now: int) -> tuple[Run, str]:
         branch = self._engine.create_branch(run.branch, CommitId(run.base) if run.base else None, now)
         try:
             with self._trust.transaction():
-                if gate is not None:
-                    self._trust.consume_gate(gate.id, gate.digest, now)
+                if permit is not None and permit.gate is not None:
+                    taken = self._asking.acknowledge(permit.gate, permit.gate.act, identity)
+                    self._asking.close(taken, f"run {run.run}", identity)
                 lease, secret = self._trust.issue_lease(
                     RunId(run.run), PrincipalName(run.role), identity.principal.name, request.scope(now), now
                 )
@@ -244,67 +250,76 @@ class Runs:
         with recorded(self._trust, self._appliance.clock, "principal.add", identity, {"principal": role, "kind": "agent"}):
             return self._trust.add_principal(role, PrincipalKind.AGENT, self._appliance.now())
 
-    def _permitted(self, identity: Identity, principal: Principal, request: Request, now: int) -> tuple[Request, Gate | None]:
-        """Return the request with what it left open filled in, and the gate that allowed it, when one did.
+    def _permitted(self, identity: Identity, principal: Principal, request: Request, now: int) -> tuple[Request, Permit | None]:
+        """Return the request with what it left open filled in, and what permitted it, when a rule asked.
 
         In the facts of a start the principal is the role, `on_behalf_of` and the roles are the requester's.
         """
         policy = policy_in_force(self._trust)
         subject = Identity(principal, identity.roles)
 
-        def facts(asked: Request, gate: Gate | None) -> Facts:
+        def facts(asked: Request, gate: GateId | None) -> Facts:
             return gather(
                 subject,
                 Action.START,
                 now,
                 request=asked.scope(now),
+                label=self._labelling.label_reachable(asked.scope(now)),
+                outward=Action.EGRESS in asked.actions,
                 on_behalf_of=identity.principal.name,
-                gate=gate.id if gate else None,
+                gate=gate,
             )
 
         request = request.filled(envelope(policy, facts(request, None), request.scope(now)))
-        approved = self._approved(request, identity.principal.name)
-        decision = decide(policy, facts(request, approved))
+        decision, permit = decide(policy, facts(request, None)), None
+        if decision.effect is Effect.GATE:
+            permit = self._permit(identity, request, decision, policy.hash)
+            decision = decide(policy, facts(request, permit.id))
         if decision.effect is Effect.ALLOW:
-            return request, approved
-        if decision.effect is Effect.GATE and decision.ask is not None:
-            raise self._ask(identity, request, decision)
+            return request, permit
         raise refusal(decision, f"start a run of {request.role}")
 
-    def _approved(self, request: Request, owner: str) -> Gate | None:
+    def _permit(self, identity: Identity, request: Request, decision: Decision, policy: str) -> Permit:
+        """Return what lets a request start that a rule asks about. Raises `Kind.GATED` when people have to answer first."""
+        question = self._question(identity, request, decision, policy)
+        permit = self._named(request, question) or self._asking.permit(question, decision)
+        if permit is None:
+            gate = self._asking.ask(question, identity)
+            fault = self._asking.gated(gate, decision)
+            hint = f"when {gate.required_role} approved {gate.id}, repeat the request with --gate {gate.id}"
+            raise Fault(Kind.GATED, fault.message, gate=gate.id, policy=fault.policy, hint=hint)
+        if permit.bypasses:
+            self._asking.note_bypass(permit, question, identity)
+        return permit
+
+    def _question(self, identity: Identity, request: Request, decision: Decision, policy: str) -> Question:
+        assert decision.ask is not None
+        owner = identity.principal.name
+        asked = request.card(owner)
+        card = asked | {
+            "who": request.role,
+            "asks": decision.reason,
+            "rule": f"{decision.rule} ({decision.position})",
+            "on_approve": "the same request starts the run",
+            "on_reject": "no run is started",
+            "on_silence": "no run is started",
+        }
+        act = {"verb": "start", "policy": policy} | asked
+        return Question(f"start:{request.role}", act, card, decision.ask, decision.rule, owner, on_behalf_of=owner)
+
+    def _named(self, request: Request, question: Question) -> Permit | None:
+        """Return the gate that the request names as its permit. Raises what is wrong with it."""
         if request.gate is None:
             return None
         gate = self._trust.gate(GateId(request.gate))
-        if gate.digest != card_digest(request.card(owner)):
+        if gate.act != act_digest(question.subject, question.act):
             raise Fault(Kind.PRECONDITION, f"gate {gate.id} was asked for another request", hint="repeat exactly the request it shows")
         if gate.state is GateState.PENDING:
             raise Fault(Kind.GATED, f"gate {gate.id} still waits for {gate.required_role}", gate=gate.id, hint="`nas gate list` shows it")
-        if gate.state is not GateState.APPROVED:
-            raise Fault(Kind.DENIED, f"gate {gate.id} is {gate.state.value}: {gate.comment or 'no comment'}", hint="ask again")
-        return gate
-
-    def _ask(self, identity: Identity, request: Request, decision: Decision) -> Fault:
-        ask = decision.ask
-        assert ask is not None
-        subject = f"start:{request.role}"
-        card = request.card(identity.principal.name)
         now = self._appliance.now()
-        waiting = [gate for gate in self._trust.gates(GateState.PENDING, subject) if gate.digest == Digest(card_digest(card))]
-        if waiting:
-            gate = waiting[0]
-        else:
-            with recorded(self._trust, self._appliance.clock, "gate.open", identity, {"subject": subject, "card": card}) as outcome:
-                gate = self._trust.open_gate(
-                    subject, card, ask.required_role, now + ask.deadline, ask.fallback, identity.principal.name, now
-                )
-                outcome["gate"] = gate.id
-        return Fault(
-            Kind.GATED,
-            f"start a run of {request.role}: {decision.reason}",
-            gate=gate.id,
-            policy=f"{decision.rule} ({decision.position})",
-            hint=f"when {gate.required_role} approved {gate.id}, repeat the request with --gate {gate.id}",
-        )
+        if not releases(gate, now):
+            raise Fault(Kind.DENIED, f"gate {gate.id}: {describe_end(gate, now)}", hint=gate.comment or "ask again")
+        return Permit(gate.id, gate)
 
     # -- working --------------------------------------------------------------------------------------------------
 
@@ -317,6 +332,8 @@ class Runs:
         with recorded(self._trust, self._appliance.clock, "commit", identity, body) as outcome:
             done = self._engine.commit(run.branch, Note(message, run.provenance, self._appliance.now()))
             outcome["commit"] = done.id if done else head
+            if done is not None:
+                self._labelling.label_commit(run.run, head, done.id)
         return self._committed(run, done)
 
     def _committed(self, run: Run, done: Committed | None) -> Document:

@@ -10,7 +10,7 @@ from nasd.durations import render_time
 from nasd.paths import render_path
 from store.model import Branch, Change, Commit, Conflict, Side
 from trust.leases import lease_state
-from trust.model import BudgetKind, Gate, Lease, LeaseState, Principal, Record, Token
+from trust.model import BudgetKind, Bypass, Gate, Lease, LeaseState, Principal, Record, Token
 
 
 def page(items: Iterable[Document], *, after: str | None = None, truncated: bool = False) -> Document:
@@ -80,8 +80,39 @@ def view_gate(gate: Gate, *, card: bool = False) -> Document:
         "answered_by": gate.answered_by,
         "answered": render_time(gate.answered),
         "comment": gate.comment,
+        "phase": gate.phase.value,
+        "run": gate.run,
+        "rule": gate.rule,
+        "act": gate.act,
+        "alike": gate.alike,
+        "approvals": gate.approvals,
+        "answers": [{"by": each.by, "approve": each.approve, "at": render_time(each.at), "comment": each.comment} for each in gate.answers],
+        "excluded": list(gate.excluded),
+        "use_within": gate.use_within,
+        "usable_until": render_time(gate.usable_until),
+        "standing": gate.standing,
+        "successor": gate.successor,
+        "acknowledged": render_time(gate.acknowledged),
+        "closed": render_time(gate.closed),
+        "outcome": gate.outcome,
     }
     return document | {"card": dict(gate.card)} if card else document
+
+
+def view_bypass(bypass: Bypass, now: int) -> Document:
+    """Return the document of a bypass."""
+    live = bypass.ended is None and now < bypass.expires
+    return {
+        "bypass": bypass.id,
+        "state": "live" if live else "ended" if bypass.ended is not None else "expired",
+        "rule": bypass.rule,
+        "policy": bypass.policy,
+        "by": bypass.by,
+        "reason": bypass.reason,
+        "created": render_time(bypass.created),
+        "expires": render_time(bypass.expires),
+        "ended": render_time(bypass.ended),
+    }
 
 
 def view_record(record: Record) -> Document:

@@ -59,6 +59,8 @@ class Action(enum.Enum):
 
 
 LEASABLE = frozenset({Action.LIST, Action.READ, Action.WRITE, Action.DELETE, Action.PROPOSE, Action.EGRESS})
+USUAL = LEASABLE - {Action.EGRESS}
+"""What a lease carries when nothing is named: an effect outside of the own branch is always asked for by name."""
 
 
 class BudgetKind(enum.Enum):

@@ -12,23 +12,22 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from trust.budgets import Account, check_amounts, check_charge, left_of
 from trust.cache import FOREVER
+from trust.checkpoints import Checkpoint
 from trust.contract import Engine
 from trust.credentials import Claim, Credentials, Holder
 from trust.derived import SigningKey
 from trust.engines import open_engine
-from trust.errors import GateClosed, Outdated, PolicyInvalid, Taken, Unknown
-from trust.gates import card_digest, check_answer, check_digest, check_question, describe_end
+from trust.errors import Outdated, PolicyInvalid, Taken, Unknown
+from trust.evidence import Evidence
 from trust.keys import Keys
 from trust.ledger import Ledger
 from trust.model import (
     BudgetKind,
-    Digest,
     Document,
     Epoch,
     Gate,
@@ -51,18 +50,22 @@ from trust.model import Sequence as RecordSequence
 from trust.policy.compiling import compile_policy, empty_policy
 from trust.policy.rules import CompiledPolicy
 from trust.presented import PresentedCache, digest_of
+from trust.questions import Questions
 from trust.recorder import Recorder
+from trust.verification import Anchor, RecordWalk
 
 
 class Trust:
     """Everything trust keeps. Make one with `Trust.open`."""
 
-    def __init__(self, engine: Engine, keys: Keys, entropy: Callable[[int], bytes]) -> None:
+    def __init__(self, engine: Engine, keys: Keys, evidence: Evidence, entropy: Callable[[int], bytes]) -> None:
         self._engine = engine
+        self.evidence = evidence
         self._keys = keys
         self._credentials = Credentials(engine, keys, entropy)
-        self._recorder = Recorder(engine)
+        self._recorder = Recorder(engine, evidence, entropy)
         self.ledger = Ledger(engine)
+        self.questions = Questions(engine, self._credentials.make_id)
         self._policy = empty_policy("no policy")
         self._presented: PresentedCache[Identity] = PresentedCache()
         self._signing: PresentedCache[tuple[SigningKey, Claim]] = PresentedCache()
@@ -71,7 +74,8 @@ class Trust:
     def open(cls, folder: Path, *, engine: str = "sqlite", entropy: Callable[[int], bytes] = os.urandom) -> Trust:
         """Open the state in a folder, making it if there is none. Raises `RecorderUnavailable`."""
         opened = open_engine(engine, folder)
-        return cls(opened, Keys(folder / "keys", opened.leases.last_key_epoch(), entropy), entropy)
+        keys = Keys(folder / "keys", opened.leases.last_key_epoch(), entropy)
+        return cls(opened, keys, Evidence(opened, folder, entropy), entropy)
 
     def close(self) -> None:
         """Flush and release everything. Repeats do nothing."""
@@ -103,6 +107,13 @@ class Trust:
         """Return all principals, ordered by name."""
         return self._engine.principals.all()
 
+    def set_attributes(self, name: str, attributes: Mapping[str, str]) -> None:
+        """Replace the attributes of a principal, its standing roles with them. Raises `Unknown`."""
+        with self._engine.transaction():
+            self._engine.principals.find(name)
+            self._engine.principals.set_attributes(name, attributes)
+            self._engine.bump()
+
     def disable_principal(self, name: str, now: int) -> None:
         """Stop a principal: its tokens, its leases and those on its behalf are revoked with it. Raises `Unknown`."""
         with self._engine.transaction():
@@ -122,6 +133,10 @@ class Trust:
     def tokens(self, principal: str | None = None) -> Sequence[Token]:
         """Return tokens, oldest first."""
         return self._engine.tokens.all(principal)
+
+    def token(self, token: str) -> Token:
+        """Return a token. Raises `Unknown`."""
+        return self._engine.tokens.find(TokenId(token))[0]
 
     def revoke_token(self, token: str, now: int) -> None:
         """Stop a token. Raises `Unknown`."""
@@ -281,48 +296,6 @@ class Trust:
             self._policy = policy = compile_policy(text, source)
         return policy
 
-    def open_gate(
-        self, subject: str, card: Mapping[str, Any], required_role: str, deadline: int, fallback: str, asked_by: str, now: int
-    ) -> Gate:
-        """Ask people about exactly this card, until `deadline` (a time). Raises `ScopeInvalid`."""
-        check_question(required_role, deadline, fallback, now)
-        number = GateId(self._credentials.make_id("g"))
-        gate = Gate(number, subject, card_digest(card), dict(card), required_role, now, deadline, fallback, asked_by=asked_by)
-        with self._engine.transaction():
-            self._engine.gates.add(gate)
-        return gate
-
-    def answer_gate(self, gate: GateId, digest: Digest, approve: bool, by: Identity, comment: str, now: int) -> Gate:
-        """Decide a gate; exactly one answer counts. Raises `Unknown`, `NotEntitled`, `GateMismatch`, `GateClosed`."""
-        asked = self._engine.gates.find(gate)
-        check_answer(asked, digest, by, now)
-        state = GateState.APPROVED if approve else GateState.REJECTED
-        answered = replace(asked, state=state, answered_by=by.principal.name, answered=now, comment=comment)
-        return self._move((GateState.PENDING,), answered, now, open_at=now)
-
-    def withdraw_gate(self, gate: GateId, why: str, now: int) -> Gate:
-        """Take a question back, answered or not, as long as no act consumed it. Raises `Unknown`, `GateClosed`."""
-        asked = self._engine.gates.find(gate)
-        withdrawn = replace(asked, state=GateState.WITHDRAWN, answered=now, comment=why)
-        return self._move((GateState.PENDING, GateState.APPROVED), withdrawn, now)
-
-    def consume_gate(self, gate: GateId, digest: Digest, now: int) -> Gate:
-        """Use an approval for exactly what was shown; it can be used once. Raises `Unknown`, `GateMismatch`, `GateClosed`."""
-        asked = self._engine.gates.find(gate)
-        check_digest(asked, digest)
-        return self._move((GateState.APPROVED,), replace(asked, state=GateState.CONSUMED), now)
-
-    def expire_gates(self, now: int) -> Sequence[Gate]:
-        """Close the gates whose deadline has come and return those that this call closed, each in one process only."""
-        due = [gate for gate in self._engine.gates.all(GateState.PENDING) if gate.deadline <= now]
-        if not due:
-            return []
-        with self._engine.transaction():
-            expired = [replace(gate, state=GateState.EXPIRED, answered=now) for gate in due]
-            moved = [gate for gate in expired if self._engine.gates.move(GateState.PENDING, gate, due_at=now)]
-            self._engine.bump()
-        return moved
-
     def gate(self, gate: GateId) -> Gate:
         """Return a gate. Raises `Unknown`."""
         return self._engine.gates.find(gate)
@@ -330,13 +303,6 @@ class Trust:
     def gates(self, state: GateState | None = None, subject: str | None = None) -> Sequence[Gate]:
         """Return gates, oldest first."""
         return self._engine.gates.all(state, subject)
-
-    def _move(self, sources: Sequence[GateState], target: Gate, now: int, open_at: int | None = None) -> Gate:
-        with self._engine.transaction():
-            if not any(self._engine.gates.move(source, target, open_at=open_at) for source in sources):
-                raise GateClosed(target.id, describe_end(self._engine.gates.find(target.id), now))
-            self._engine.bump()
-        return target
 
     def put_document(self, kind: str, id: str, body: Mapping[str, Any], expected: int) -> Document:
         """Store a document at the version after `expected` (0: it must not exist). Raises `Taken`, `Outdated`."""
@@ -394,6 +360,14 @@ class Trust:
         """Return number and hash of the last record: an anchor for `verify` once it is kept elsewhere."""
         return self._recorder.head()
 
-    def verify(self, anchor: tuple[int, str] | None = None) -> Verification:
-        """Walk the whole chain and say whether it is sound, and (with a head kept elsewhere) complete up to there."""
-        return self._recorder.verify(anchor)
+    def verify(self, anchor: Anchor | None = None, outside: Sequence[tuple[str, Checkpoint]] = ()) -> Verification:
+        """Walk the whole record; see `trust.verification`. One that is wrong is not continued."""
+        walk = RecordWalk(self.evidence, anchor, outside)
+        found = walk.run()
+        if walk.broken:
+            self._recorder.distrust(walk.broken)
+        return found
+
+    def distrust(self, why: str) -> None:
+        """Record nothing more: the record was found wrong. It holds until the state is opened again."""
+        self._recorder.distrust(why)

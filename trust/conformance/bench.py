@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from trust.chain import Draft, Row, seal
+from trust.chain import SALT_BYTES, Draft, Row, seal
 from trust.contract import Engine
 from trust.engines import open_engine
 from trust.errors import TrustError
-from trust.gates import card_digest
+from trust.gates import Question, make_gate
 from trust.leases import Chain
-from trust.model import Action, BudgetKind, Gate, GateId, Lease, LeaseId, Principal, PrincipalKind, PrincipalName, RunId, Scope
+from trust.model import Action, Ask, BudgetKind, Gate, GateId, Lease, LeaseId, Principal, PrincipalKind, PrincipalName, RunId, Scope
 
 
 class BrokenPromise(AssertionError):
@@ -47,7 +47,7 @@ class Bench:
         """Append one record and return it; the caller holds a transaction."""
         used = engine or self.engine
         sequence, digest = used.records.head()
-        row = seal(Draft(7, "intent", None, "merge", "ana", "run-1", "l1", body), sequence + 1, digest)
+        row = seal(Draft(7, "intent", None, "merge", "ana", "run-1", "l1", body), sequence + 1, digest, bytes(SALT_BYTES))
         used.records.append([row])
         return row
 
@@ -87,7 +87,10 @@ def sample_lease(name: str, parent: str | None = None, limit: int | None = 100) 
     return lease, Chain(LeaseId("l1"), caveats, 1)
 
 
-def sample_gate(name: str = "g1", deadline: int = 100) -> Gate:
-    """Return a pending gate."""
+def sample_gate(name: str = "g1", deadline: int = 90) -> Gate:
+    """Return a pending gate that was asked at 10 and can be answered for `deadline` seconds."""
     card = {"what": "merge", "paths": ["a", "\udcff"]}
-    return Gate(GateId(name), "proposal-1", card_digest(card), card, "owner", 10, deadline, "reject", asked_by="coder")
+    question = Question(
+        *("proposal:p1", {"verb": "merge", "head": "c1"}, card, Ask("owner", deadline, approvals=2), "big", "coder"), run="run-1"
+    )
+    return make_gate(GateId(name), question, ["coder"], 10)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from trust.chain import GENESIS, Draft, seal
+from trust.chain import GENESIS, SALT_BYTES, Draft, seal
 from trust.conformance.bench import Bench, Check, expect, expect_error, sample_gate, sample_lease, sample_principal
 from trust.errors import ChainBroken, Taken, Unknown
-from trust.model import BudgetKind, Digest, GateId, GateState, LeaseId, PrincipalName, RunId, Token, TokenId
+from trust.model import Answer, BudgetKind, Bypass, Digest, GateId, GatePhase, GateState, LeaseId, PrincipalName, RunId, Token, TokenId
 from trust.secret import Secret
 
 
@@ -114,39 +114,66 @@ def the_last_policy_counts(bench: Bench) -> None:
 
 
 def gates_are_kept(bench: Bench) -> None:
-    """A gate comes back as it went in and is found by state and subject."""
-    rows = bench.engine.gates
+    """A gate comes back as it went in and is found by what is asked for."""
+    rows, gate = bench.engine.gates, sample_gate("g2")
+    other = replace(sample_gate("g1"), subject="proposal:p2", run="run-2", act=Digest("a2"), alike=Digest("k"))
     with bench.engine.transaction():
-        rows.add(sample_gate("g2"))
-        rows.add(replace(sample_gate("g1"), subject="proposal-2"))
+        rows.add(gate)
+        rows.add(other)
         with expect_error(Taken, "an id is taken once"):
-            rows.add(sample_gate("g2"))
-    expect(rows.find(GateId("g2")) == sample_gate("g2"), "a gate comes back as it went in")
-    expect([gate.id for gate in rows.all()] == ["g2", "g1"], "gates come oldest first")
-    expect([gate.id for gate in rows.all(GateState.PENDING, "proposal-2")] == ["g1"], "gates are found by subject")
+            rows.add(gate)
+    expect(rows.find(GateId("g2")) == gate, "a gate comes back as it went in")
+    expect([each.id for each in rows.all()] == ["g2", "g1"], "gates come oldest first")
+    for found, how in (
+        (rows.all(GateState.PENDING, "proposal:p2"), "state and subject"),
+        (rows.all(run="run-2"), "run"),
+        (rows.all(alike=Digest("k")), "likeness"),
+        (rows.asking(Digest("a2")), "act"),
+    ):
+        expect(list(found) == [other], f"gates are found by {how}")
     expect(not rows.all(GateState.APPROVED), "gates are found by state")
     with expect_error(Unknown, "an unknown gate is unknown"):
         rows.find(GateId("g9"))
 
 
-def a_gate_moves_by_compare_and_set(bench: Bench) -> None:
-    """State, digest and deadline are compared; a deadline is too late."""
-    rows, gate = bench.engine.gates, sample_gate(deadline=100)
-    approved = replace(gate, state=GateState.APPROVED, answered_by="ana", answered=99, comment="fine")
-    expired = replace(gate, state=GateState.EXPIRED, answered=100)
-    silent = sample_gate("g2", deadline=100)
+def a_gate_is_replaced_by_compare_and_set(bench: Bench) -> None:
+    """A gate changes only from what it is."""
+    rows, gate = bench.engine.gates, sample_gate(deadline=90)
+    half = replace(gate, answers=(Answer("ana", True, 98, "looks right"),))
+    approved = replace(
+        half, state=GateState.APPROVED, phase=GatePhase.DECIDED, answered_by="ana, bob", answered=99, comment="fine", usable_until=200
+    )
+    used = replace(approved, phase=GatePhase.ACKNOWLEDGED, acknowledged=120)
+    done = replace(used, phase=GatePhase.CLOSED, closed=121, outcome="done", successor="g7")
     with bench.engine.transaction():
         rows.add(gate)
-        rows.add(silent)
-        wrong = replace(approved, digest=Digest("0" * 64))
-        expect(not rows.move(GateState.PENDING, wrong, open_at=99), "another digest moves nothing")
-        expect(not rows.move(GateState.PENDING, approved, open_at=100), "an answer at the deadline is too late")
-        expect(not rows.move(GateState.PENDING, expired, due_at=99), "nothing expires before its deadline")
-        expect(not rows.move(GateState.APPROVED, approved), "a gate in another state does not move")
-        expect(rows.move(GateState.PENDING, approved, open_at=99), "a good answer moves the gate")
-        expect(not rows.move(GateState.PENDING, expired, due_at=100), "what was answered does not expire")
-        expect(rows.move(GateState.PENDING, replace(silent, state=GateState.EXPIRED), due_at=100), "a gate expires at its deadline")
-    expect(rows.find(gate.id) == approved, "the answer is kept")
+    with bench.engine.transaction():
+        expect(not rows.replace(replace(gate, digest=Digest("another")), half), "another digest changes nothing")
+        expect(rows.replace(gate, half), "an answer is kept")
+        expect(not rows.replace(gate, approved), "what was answered meanwhile does not change")
+        expect(not rows.due(99) and [each.id for each in rows.due(100)] == ["g1"], "a gate is due at its deadline")
+        expect(rows.replace(half, approved), "a second answer is kept")
+        expect(not rows.due(199) and list(rows.due(200)) == [approved], "an approval is due when its time is over")
+        expect(rows.replace(approved, used) and not rows.replace(approved, used), "an approval is used once")
+        expect(not rows.due(200) and list(rows.unclosed()) == [used], "a gate stays open until it is closed")
+        expect(rows.replace(used, done) and not rows.unclosed(), "a closed gate is not open")
+    expect(rows.find(gate.id) == done, "everything is kept")
+
+
+def bypasses_are_kept(bench: Bench) -> None:
+    """A bypass comes back as it went in, counts until it ends, and ends once."""
+    rows, bypass = bench.engine.gates, Bypass(GateId("b1"), "big", "hash", "ana", "moving house", 10, 20)
+    with bench.engine.transaction():
+        rows.add_bypass(bypass)
+        with expect_error(Taken, "an id is taken once"):
+            rows.add_bypass(bypass)
+    expect(rows.find_bypass(bypass.id) == bypass and list(rows.bypasses()) == [bypass], "a bypass comes back as it went in")
+    expect(list(rows.bypasses(19)) == [bypass] and not rows.bypasses(20), "a bypass is over when it expires")
+    with bench.engine.transaction():
+        expect(rows.end_bypass(bypass.id, 15) and not rows.end_bypass(bypass.id, 16), "a bypass ends once")
+    expect(rows.find_bypass(bypass.id).ended == 15 and not rows.bypasses(15), "a bypass that ended is over")
+    with expect_error(Unknown, "an unknown bypass is unknown"):
+        rows.find_bypass(GateId("b9"))
 
 
 def documents_move_by_version(bench: Bench) -> None:
@@ -191,9 +218,9 @@ def records_are_appended_and_nothing_else(bench: Bench) -> None:
     draft = Draft(7, "fact", None, "seen", "", "", "", "{}")
     for sequence in (1, 2, 4):
         with expect_error(ChainBroken, "only the next number is taken"), bench.engine.transaction():
-            rows.append([seal(draft, sequence, stored[-1][10])])
+            rows.append([seal(draft, sequence, stored[-1][10], bytes(SALT_BYTES))])
     with bench.engine.transaction():
-        stored.append(seal(draft, 3, stored[-1][10]))
+        stored.append(seal(draft, 3, stored[-1][10], bytes(SALT_BYTES)))
         rows.append(stored[2:])
     expect(list(rows.after(0, 10)) == stored, "records come back as they went in")
     expect(list(rows.after(1, 1)) == stored[1:2], "records come in order, after a number, up to a limit")
@@ -223,7 +250,8 @@ CHECKS: tuple[Check, ...] = (
     budgets_are_counted_up_the_chain,
     the_last_policy_counts,
     gates_are_kept,
-    a_gate_moves_by_compare_and_set,
+    a_gate_is_replaced_by_compare_and_set,
+    bypasses_are_kept,
     documents_move_by_version,
     documents_are_listed_and_removed,
     records_are_appended_and_nothing_else,

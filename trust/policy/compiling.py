@@ -250,7 +250,10 @@ class _Builder:
         deadline = self._quantity((*place, "deadline"), parse_duration, rule["deadline"])
         if deadline == 0:
             self._note((*place, "deadline"), "nobody can answer in no time")
-        return Ask(rule["required_role"], deadline, rule["fallback"])
+        use_within = self._quantity((*place, "use_within"), parse_duration, rule.get("use_within", "24h"))
+        if use_within == 0:
+            self._note((*place, "use_within"), "nobody can use an approval in no time")
+        return Ask(rule["required_role"], deadline, rule["fallback"], rule.get("approvals", 1), rule.get("independent", False), use_within)
 
     def _quantity(self, place: Place, parse: Callable[[_Value], int], value: _Value) -> int:
         try:
