@@ -11,7 +11,7 @@ import json
 from typing import Any
 
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
-_SECRET_MARKS = ("anl1.", "nat1.")
+_SECRET_MARKS = ("anl1.", "anm1.", "nat1.")
 _TOKEN_LETTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.~")
 _SHORTEST_TOKEN = 40
 

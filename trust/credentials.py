@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from trust.cache import FOREVER
 from trust.caveats import Caveat
 from trust.contract import Engine
-from trust.derived import KeyPair, basic_of, key_pair_of, read_lease, read_token, token_key_pair
+from trust.derived import KeyPair, basic_of, key_pair_of, mount_tail_of, parse_mount, read_lease, read_token, token_key_pair
 from trust.errors import Disabled, KeyMissing, LeaseRevoked, ScopeInvalid, Unauthenticated, Unknown, Widened
 from trust.keys import Keys
 from trust.leases import (
@@ -40,6 +40,7 @@ from trust.presented import digest_of
 from trust.secret import Secret
 from trust.tokens import (
     LEASE_PREFIX,
+    MOUNT_PREFIX,
     PRINCIPAL_PREFIX,
     LeaseToken,
     chain_tail,
@@ -94,10 +95,12 @@ class Credentials:
         return token, encode_principal_token(token.id, secret)
 
     def recognise(self, text: str, now: int) -> Holder:
-        """Return whom a secret belongs to.
+        """Return whom a secret (of a lease, of a principal, or a mount credential) belongs to.
 
-        Raises `Unauthenticated`, `LeaseExpired`, `LeaseRevoked`, `Disabled`.
+        Raises `Unauthenticated`, `LeaseExpired`, `LeaseRevoked`, `Disabled`, and `Widened` for a lease that may not hang below its parent.
         """
+        if text.startswith(f"{MOUNT_PREFIX}."):
+            return self._recognise_mount(text, now)
         return self._recognise_lease(text, now) if text.startswith(f"{LEASE_PREFIX}.") else self._recognise_token(text, now)
 
     def recognise_basic(self, user: str, password: str, now: int) -> Holder:
@@ -230,6 +233,13 @@ class Credentials:
         if not token.is_under(self._key(chain.epoch)):
             raise Unauthenticated("lease token", "unknown")
         return self._let_in(lease if lease.id == token.id else self._grow(token, now), now)
+
+    def _recognise_mount(self, text: str, now: int) -> Holder:
+        shown = parse_mount(text)
+        token = self._expect(shown.root, shown.caveats)
+        if mount_tail_of(token) != shown.tail:
+            raise Unauthenticated("mount credential", "unknown")
+        return self._admit(token, now)
 
     def _nearest(self, token: LeaseToken) -> tuple[Lease, Chain]:
         """Return the lease of a token when it was seen before, else its root. Raises `Unauthenticated`."""

@@ -1,4 +1,4 @@
-"""What the holder of a secret shows where the secret itself must not go: a Basic password, an S3 key pair.
+"""What the holder of a secret shows where the secret itself must not go: a Basic password, an S3 key pair, a mount credential.
 
 1. Everything of a lease is computed from its token: by the server, and by a holder who narrowed it offline and asks nobody. From what is
    shown neither the token nor another door's credential can be computed.
@@ -7,7 +7,8 @@
    the letters of its id name a principal's token.
 3. The S3 secret of a principal's token hangs on a key that is not in the database: who has the database forges nothing.
 4. A signing key is for one day, region and service (AWS Signature Version 4); the secret it comes from is not in it.
-5. Pure.
+5. A mount credential is ``anm1.`` with the head of the lease token and a tail derived for mounts: good for mounting, and for nothing else.
+6. Pure.
 """
 
 from __future__ import annotations
@@ -20,12 +21,14 @@ from dataclasses import dataclass
 from trust.errors import Unauthenticated
 from trust.model import LeaseId, TokenId
 from trust.secret import Secret
-from trust.tokens import LeaseToken, child_id, derive, encode_lease_head, parse_lease_token
+from trust.tokens import LEASE_PREFIX, MOUNT_PREFIX, LeaseToken, derive, encode_lease_head, encode_lease_token, parse_lease_token
 
 BASIC = "basic-v1"
 """The purpose of a Basic password."""
 S3 = "s3-secret-v1"
 """The purpose of an S3 secret."""
+MOUNT = "mount-v1"
+"""The purpose of a mount credential."""
 _OWN, _NARROWED, _TOKEN = "ANLR", "ANLS", "ANT"
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 _ID_LETTERS = 16
@@ -65,7 +68,7 @@ def basic_of(token: LeaseToken) -> Secret:
 def key_pair_of(token: LeaseToken) -> KeyPair:
     """Return the S3 key pair of a lease token."""
     session = encode_lease_head(token.root, token.caveats) if token.caveats else ""
-    return KeyPair(name_lease(child_id(token.root, token.caveats)), _spell(derive(token.tail, S3)), session)
+    return KeyPair(name_lease(token.id), _spell(derive(token.tail, S3)), session)
 
 
 def derive_basic(text: str) -> tuple[str, str]:
@@ -79,6 +82,24 @@ def derive_key_pair(text: str) -> tuple[str, str, str]:
     """Return access key, secret and session token for S3, computed from a lease token alone. Raises `Unauthenticated`."""
     pair = key_pair_of(parse_lease_token(text))
     return pair.access_key, pair.secret.reveal().decode(), pair.session_token
+
+
+def mount_tail_of(token: LeaseToken) -> Secret:
+    """Return what a mount credential of a lease token ends with."""
+    return derive(token.tail, MOUNT)
+
+
+def derive_mount(text: str) -> str:
+    """Return the mount credential of a lease token, computed from it alone. Raises `Unauthenticated`."""
+    token = parse_lease_token(text)
+    return MOUNT_PREFIX + encode_lease_token(LeaseToken(token.root, token.caveats, mount_tail_of(token))).removeprefix(LEASE_PREFIX)
+
+
+def parse_mount(text: str) -> LeaseToken:
+    """Return the parts of a mount credential; the tail is the derived one. Raises `Unauthenticated`."""
+    if not text.startswith(f"{MOUNT_PREFIX}."):
+        raise Unauthenticated("mount credential", "malformed")
+    return parse_lease_token(LEASE_PREFIX + text.removeprefix(MOUNT_PREFIX))
 
 
 def token_key_pair(key: Secret, epoch: int, token: TokenId) -> KeyPair:

@@ -18,12 +18,12 @@ from trust.accounts import FORBIDDEN_HEADERS, HEADERS, LONGEST_PATH, METHODS, Ac
 from trust.canonical import canonical
 from trust.errors import AccountInvalid
 from trust.policy.patterns import matches_any
-from trust.tokens import LEASE_PREFIX, PRINCIPAL_PREFIX
+from trust.tokens import LEASE_PREFIX, MOUNT_PREFIX, PRINCIPAL_PREFIX
 
 READING = frozenset({"GET", "HEAD", "OPTIONS"})
 """The methods that ask and do not change (RFC 9110, 9.2.1)."""
 MOST_PAIRS = 64
-_SECRETS = (f"{LEASE_PREFIX}.", f"{PRINCIPAL_PREFIX}.")
+_SECRETS = (f"{LEASE_PREFIX}.", f"{MOUNT_PREFIX}.", f"{PRINCIPAL_PREFIX}.")
 
 
 @dataclass(frozen=True, slots=True)

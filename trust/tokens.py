@@ -28,6 +28,8 @@ from trust.secret import Secret
 
 LEASE_PREFIX = "anl1"
 """What every lease token starts with."""
+MOUNT_PREFIX = "anm1"
+"""What every mount credential starts with; see `trust.derived`."""
 PRINCIPAL_PREFIX = "nat1"
 """What every principal token starts with."""
 MAX_LENGTH = 4096
