@@ -35,9 +35,9 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A checkpoint that was signed: when, as signed text, and with the signature lines of witnesses by their names."""
+    """A checkpoint that was signed: of how many records, when, as signed text, and with the signature lines of witnesses by their names."""
 
-    checkpoint: Checkpoint
+    size: int
     time: int
     note: str
     cosignatures: dict[str, str]

@@ -9,7 +9,8 @@
 5.  Reads outside of a transaction see what is committed, in any process; they wait for nobody.
 6.  `epoch` grows with every `bump`; reading it costs microseconds.
 7.  Rows go in and out as they are. The engine decides nothing: what may happen is decided above it, inside the transaction.
-8.  Records are append-only: `append` takes the next sequence number and nothing else; nothing the engine does changes or removes one.
+8.  Records are append-only: `append` takes the next sequence number and nothing else. Two things leave one, and never its hash: a body for
+    its commitment, and a record for the segment that is stored before it goes.
 9.  What cannot be stored (disk full, read-only, out of reach) raises `RecorderUnavailable`, and nothing of the transaction remains.
 10. Every method may be called from several threads. None calls back.
 """
@@ -22,6 +23,7 @@ from typing import Any, Protocol
 
 from trust.budgets import Account
 from trust.chain import Row
+from trust.checkpoints import Kept
 from trust.labels import Label
 from trust.leases import Chain
 from trust.model import (
@@ -43,6 +45,7 @@ from trust.model import (
     TokenId,
 )
 from trust.secret import Secret
+from trust.segments import Segment
 
 LAZY_SECONDS = 0.05
 """How long a transaction that is not durable may wait for stable storage."""
@@ -62,6 +65,9 @@ class PrincipalRows(Protocol):
 
     def disable(self, name: str) -> None:
         """Mark a principal; repeats do nothing."""
+
+    def set_attributes(self, name: str, attributes: Mapping[str, str]) -> None:
+        """Replace the attributes of a principal."""
 
 
 class TokenRows(Protocol):
@@ -188,6 +194,9 @@ class LabelRows(Protocol):
     def find(self, path: bytes, content: bytes) -> Labelled | None:
         """Return the row of exactly these bytes at this path; costs microseconds."""
 
+    def empty(self) -> bool:
+        """Tell whether there is no row of any bytes."""
+
     def of_content(self, content: bytes) -> Sequence[Labelled]:
         """Return the rows of these bytes, wherever they are."""
 
@@ -228,6 +237,24 @@ class RecordRows(Protocol):
     def after(self, sequence: int, limit: int, kind: str | None = None, run: str | None = None) -> Sequence[Row]:
         """Return up to `limit` records after a sequence number, in order."""
 
+    def first(self) -> int:
+        """Return the number of the first record that is here and in no segment; 1 before the first."""
+
+    def hashes(self, first: int, last: int) -> Sequence[bytes]:
+        """Return the hashes of the records from `first` to `last` that are here, in order."""
+
+    def last_before(self, time: int) -> int:
+        """Return the last record before the first one of `time` or later."""
+
+    def redact(self, sequence: int, commitment: bytes) -> None:
+        """Put the commitment in the place of a record's body and salt, and nothing else anywhere."""
+
+    def remove(self, first: int, last: int) -> None:
+        """Remove the records of a segment that is stored."""
+
+    def forget(self) -> None:
+        """Take what was redacted and removed out of every file of the engine; outside of a transaction."""
+
     def await_outcomes(self, intents: Sequence[int]) -> None:
         """Remember intents as not concluded."""
 
@@ -236,6 +263,60 @@ class RecordRows(Protocol):
 
     def open_intents(self) -> Sequence[Row]:
         """Return the records of the intents that are not concluded, in order."""
+
+
+class TreeRows(Protocol):
+    """The kept nodes of the tree over the records."""
+
+    def add(self, nodes: Iterable[tuple[int, int, bytes]]) -> None:
+        """Store nodes: level, position, hash. One that is stored stays as it is."""
+
+    def find(self, level: int, position: int) -> bytes:
+        """Return a node. Raises `Unknown`."""
+
+    def count(self, level: int) -> int:
+        """Return how many nodes of a level are stored, counted from the first without a gap."""
+
+
+class CheckpointRows(Protocol):
+    """Signed heads of the record, with the lines of witnesses."""
+
+    def add(self, size: int, time: int, note: str) -> None:
+        """Store a checkpoint; one of that size stays as it is."""
+
+    def cosign(self, size: int, witness: str, line: str) -> None:
+        """Store the line of a witness beside a checkpoint, in the place of an earlier one."""
+
+    def after(self, size: int, limit: int) -> Sequence[Kept]:
+        """Return up to `limit` checkpoints of more than `size` records, in order."""
+
+    def last(self, size: int | None = None) -> Kept:
+        """Return the largest checkpoint, with `size` the largest that has no more records. Raises `Unknown`."""
+
+    def covering(self, size: int) -> Kept:
+        """Return the smallest checkpoint that has at least so many records. Raises `Unknown`."""
+
+    def witnessed(self, witness: str) -> int:
+        """Return the size of the largest checkpoint that a witness cosigned, 0 without one."""
+
+
+class SegmentRows(Protocol):
+    """Records that left for files of their own."""
+
+    def add(self, segment: Segment, runs: Iterable[str]) -> None:
+        """Store the next segment, with the runs that its records are of. Raises `ChainBroken` for one that does not follow, or would leave no record behind it."""
+
+    def all(self) -> Sequence[Segment]:
+        """Return the segments, oldest first."""
+
+    def of_run(self, run: str) -> Sequence[Segment]:
+        """Return the segments with records of a run, oldest first."""
+
+    def replace(self, first: int, digest: bytes) -> None:
+        """Give a segment the digest of the file that was written in its place."""
+
+    def give_up(self, first: int, now: int) -> None:
+        """Mark a segment as removed; the first time stays."""
 
 
 class Engine(Protocol):
@@ -272,6 +353,18 @@ class Engine(Protocol):
     @property
     def records(self) -> RecordRows:
         """Return the records."""
+
+    @property
+    def tree(self) -> TreeRows:
+        """Return the tree over the records."""
+
+    @property
+    def checkpoints(self) -> CheckpointRows:
+        """Return the checkpoints."""
+
+    @property
+    def segments(self) -> SegmentRows:
+        """Return the segments."""
 
     def transaction(self, *, durable: bool = True) -> AbstractContextManager[None]:
         """Run a block as one atomic step; with `durable`, wait for stable storage at its end."""

@@ -1,4 +1,4 @@
-"""The flight recorder: what is about to happen, what came of it, what was seen.
+"""The flight recorder: what is about to happen, what came of it, what was seen. What makes it checkable is `trust.evidence`.
 
 1. An intent is on stable storage when `intend` returns; callers that come together share one
    transaction and one sync. Without it the act must not happen.
@@ -12,25 +12,30 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from itertools import chain, islice
 from typing import Any
 
 from trust.batching import Batcher
 from trust.canonical import canonical, redact
-from trust.chain import GENESIS, Draft, Row, Walked, check_draft, seal, walk
+from trust.chain import COMMITMENT_BYTES, GENESIS, SALT_BYTES, Draft, Row, Walked, check_draft, seal, walk
 from trust.contract import Engine
 from trust.errors import ChainBroken, Unknown
-from trust.model import Identity, Record, RecordPhase, Sequence, Verification
+from trust.evidence import Evidence, grow_tree
+from trust.merkle import TILE
+from trust.model import Identity, Record, RecordPhase, Sequence
 
 _CHUNK = 5000
 _TAIL = 64
 
 
 class Recorder:
-    """Appends to the chain and walks it."""
+    """Appends to the chain and reads it."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, evidence: Evidence, entropy: Callable[[int], bytes]) -> None:
         self._engine = engine
+        self._evidence = evidence
+        self._entropy = entropy
         self._broken = self._check_tail()
         self._intents: Batcher[Draft, Sequence] = Batcher(self._announce)
 
@@ -62,16 +67,19 @@ class Recorder:
 
     def record(self, sequence: int) -> Record:
         """Return one record. Raises `Unknown`."""
-        return _record(self._engine.records.find(sequence))
+        return _record(self._evidence.find(sequence))
 
     def records(self, after: int, limit: int | None, kind: str | None, run: str | None) -> Iterator[Record]:
-        """Yield records after a number, in order."""
+        """Yield records after a number, in order, sealed ones too; those that were given up after their time are passed over."""
+        yield from islice(map(_record, chain(self._evidence.sealed_rows(after, kind, run), self._rows(after, limit, kind, run))), limit)
+
+    def _rows(self, after: int, limit: int | None, kind: str | None, run: str | None) -> Iterator[Row]:
         left = limit
         while left is None or left > 0:
             rows = self._engine.records.after(after, _CHUNK if left is None else min(_CHUNK, left), kind, run)
             if not rows:
                 return
-            yield from map(_record, rows)
+            yield from rows
             after = rows[-1][0]
             left = None if left is None else left - len(rows)
 
@@ -80,17 +88,9 @@ class Recorder:
         sequence, digest = self._engine.records.head()
         return sequence, digest.hex()
 
-    def verify(self, anchor: tuple[int, str] | None) -> Verification:
-        """Walk the whole chain up to its present head; see `trust.model.Verification`."""
-        last, _ = self._engine.records.head()
-        place, anchored = Walked(0, GENESIS), anchor is None or anchor == (0, GENESIS.hex())
-        while place.sequence < last and not place.why:
-            rows = self._engine.records.after(place.sequence, _CHUNK)
-            anchored = anchored or any((row[0], row[10].hex()) == anchor for row in rows)
-            place = walk(rows, place) if rows else Walked(place.sequence, place.hash, f"record {place.sequence + 1} is missing")
-        if place.why:
-            self._broken = place.why
-        return _judge(place, anchor, anchored)
+    def distrust(self, why: str) -> None:
+        """Append nothing more: the record was found wrong. It holds until the state is opened again."""
+        self._broken = why
 
     def _announce(self, drafts: list[Draft]) -> list[Sequence]:
         with self._engine.transaction():
@@ -103,36 +103,21 @@ class Recorder:
             raise ChainBroken("record", self._broken)
         sequence, digest = self._engine.records.head()
         rows: list[Row] = []
+        before = sequence
         for draft in drafts:
-            rows.append(seal(draft, sequence + 1, digest))
-            sequence, digest = rows[-1][0], rows[-1][-1]
+            rows.append(seal(draft, sequence + 1, digest, self._entropy(SALT_BYTES)))
+            sequence, digest = rows[-1][0], rows[-1][10]
         self._engine.records.append(rows)
+        if before // TILE != sequence // TILE:
+            grow_tree(self._engine, before, sequence)
         return [Sequence(row[0]) for row in rows]
 
     def _check_tail(self) -> str:
         """Return why the last records do not verify, empty when they do: the cheap part of `verify`, at every start."""
         last, _ = self._engine.records.head()
-        rows = self._engine.records.after(max(0, last - _TAIL), _TAIL)
-        if not rows:
-            return ""
-        return walk(rows, Walked(max(0, last - _TAIL), rows[0][9] if last > _TAIL else GENESIS)).why
-
-
-def _judge(place: Walked, anchor: tuple[int, str] | None, anchored: bool) -> Verification:
-    head = place.hash.hex()
-    if place.why:
-        return Verification(False, place.sequence, place.sequence + 1, place.why, "unknown: the chain is broken", head)
-    if anchor is None:
-        return Verification(True, place.sequence, None, "", "chain consistent, completeness unknown", head)
-    number = anchor[0]
-    if anchored:
-        return Verification(True, place.sequence, None, "", f"complete up to the anchored record {number}; later records unknown", head)
-    if number > place.sequence:
-        missing = place.sequence + 1
-        return Verification(
-            False, place.sequence, missing, f"the chain ends before the anchored record {number}", "records are missing", head
-        )
-    return Verification(False, place.sequence, number, f"record {number} is not the anchored one", "another chain than the anchored", head)
+        start = max(0, last - _TAIL, self._engine.records.first() - 1)
+        rows = self._engine.records.after(start, _TAIL)
+        return walk(rows, Walked(start, rows[0][9] if start else GENESIS)).why if rows else ""
 
 
 def _draft(phase: RecordPhase, kind: str, identity: Identity | None, body: Mapping[str, Any], now: int) -> Draft:
@@ -152,7 +137,7 @@ def _draft(phase: RecordPhase, kind: str, identity: Identity | None, body: Mappi
 
 
 def _record(row: Row) -> Record:
-    sequence, time, phase, refers, kind, principal, run, lease, body, previous, digest = row
+    sequence, time, phase, refers, kind, principal, run, lease, body, previous, digest, salt = row
     return Record(
         sequence=Sequence(sequence),
         time=time,
@@ -161,7 +146,7 @@ def _record(row: Row) -> Record:
         principal=principal,
         run=run,
         lease=lease,
-        body=json.loads(body),
+        body={"redacted": salt.hex()} if not body and len(salt) == COMMITMENT_BYTES else json.loads(body),
         refers=None if refers is None else Sequence(refers),
         previous=previous.hex(),
         hash=digest.hex(),

@@ -13,7 +13,7 @@ import pytest
 
 from tests.trust.samples import NOW, give_lease
 from trust import Trust
-from trust.chain import GENESIS, Draft, Walked, seal, walk
+from trust.chain import GENESIS, SALT_BYTES, Draft, Walked, seal, walk
 from trust.errors import ChainBroken, RecorderUnavailable, ScopeInvalid, Unknown
 from trust.model import RecordPhase, Sequence
 
@@ -224,9 +224,9 @@ def test_a_record_that_was_changed_and_sealed_again_does_not_fit_the_next(trust:
     fill(trust)
     record = trust.record(4)
     draft = Draft(record.time, record.phase.value, None, record.kind, "", "", "", '{"n":"forged"}')
-    forged = seal(draft, 4, bytes.fromhex(record.previous))
+    forged = seal(draft, 4, bytes.fromhex(record.previous), bytes(SALT_BYTES))
     with tampering(tmp_path / "trust") as connection:
-        connection.execute("UPDATE records SET body = ?, hash = ? WHERE sequence = 4", (forged[8], forged[10]))
+        connection.execute("UPDATE records SET body = ?, hash = ?, salt = ? WHERE sequence = 4", (forged[8], forged[10], forged[11]))
     verification = trust.verify()
     assert (verification.first_bad, verification.why) == (5, "record 5 does not follow the one before it")
 
@@ -276,7 +276,7 @@ def test_a_break_that_verify_finds_stops_appending_too(trust: Trust, tmp_path: P
 
 def test_every_byte_of_a_record_is_covered() -> None:
     draft = Draft(7, "intent", 1, "merge", "ana", "run", "lease", '{"a":1}')
-    row = seal(draft, 1, GENESIS)
+    row = seal(draft, 1, GENESIS, bytes(SALT_BYTES))
     start = Walked(0, GENESIS)
     assert walk([row], start) == Walked(1, row[10])
     for index, value in enumerate(row):

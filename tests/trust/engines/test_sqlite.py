@@ -10,20 +10,22 @@ from pathlib import Path
 import apsw
 import pytest
 
-from trust.chain import GENESIS, Draft, seal
+from trust.chain import GENESIS, SALT_BYTES, Draft, seal
 from trust.engines.sqlite.database import Database, _connect
 from trust.engines.sqlite.engine import open_engine, probe
 from trust.engines.sqlite.sync import GroupSync
 from trust.errors import RecorderUnavailable
 
-ROW = seal(Draft(1, "fact", None, "seen", "", "", "", "{}"), 1, GENESIS)
+ROW = seal(Draft(1, "fact", None, "seen", "", "", "", "{}"), 1, GENESIS, bytes(SALT_BYTES))
 
 
 @pytest.fixture
 def database(tmp_path: Path) -> Iterator[Database]:
     opened = Database(tmp_path / "trust.db")
     with opened.transaction(durable=True):
-        opened.change("INSERT INTO records VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", ROW)
+        opened.change("INSERT INTO records VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", ROW)
+        opened.change("INSERT INTO tree VALUES(8, 0, x'00')")
+        opened.change("INSERT INTO checkpoints VALUES(1, 5, 'note')")
     yield opened
     opened.close()
 
@@ -34,7 +36,15 @@ def database(tmp_path: Path) -> Iterator[Database]:
         "UPDATE records SET body = 'x'",
         "DELETE FROM records",
         "INSERT OR REPLACE INTO records SELECT * FROM records",
-        "INSERT INTO records SELECT sequence + 2, time, phase, refers, kind, principal, run, lease, body, previous, hash FROM records",
+        "INSERT INTO records SELECT sequence + 2, time, phase, refers, kind, principal, run, lease, body, previous, hash, salt FROM records",
+        "UPDATE records SET body = '', salt = zeroblob(32)",
+        "UPDATE tree SET hash = x'01'",
+        "DELETE FROM tree",
+        "INSERT OR REPLACE INTO tree VALUES(8, 0, x'01')",
+        "UPDATE checkpoints SET note = 'another'",
+        "DELETE FROM checkpoints",
+        "INSERT OR REPLACE INTO checkpoints VALUES(1, 5, 'another')",
+        "INSERT INTO segments VALUES(1, 1, x'', x'', x'', 5, NULL)",
         "DROP TABLE records",
         "DROP TRIGGER records_stay",
         "DROP INDEX records_by_run",
@@ -52,6 +62,31 @@ def test_no_statement_goes_around_the_guards(database: Database, statement: str)
     with pytest.raises((apsw.AuthError, apsw.ConstraintError, apsw.SQLError)), database.transaction(durable=True):
         database.change(statement)
     assert database.rows("SELECT * FROM records") == [ROW]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE records SET body = 'another'",
+        "UPDATE records SET body = ''",
+        "UPDATE records SET salt = zeroblob(32)",
+        "UPDATE records SET body = '', salt = zeroblob(16)",
+        "UPDATE records SET body = '', salt = zeroblob(32), hash = x'00'",
+        "UPDATE records SET body = '', salt = zeroblob(32), time = 7",
+        "DELETE FROM records",
+        "INSERT OR REPLACE INTO records SELECT * FROM records",
+        "DROP TRIGGER records_stay",
+    ],
+)
+def test_upkeep_redacts_and_nothing_else(database: Database, statement: str) -> None:
+    with pytest.raises((apsw.AuthError, apsw.ConstraintError)), database.transaction(durable=True), database.upkeep():
+        database.change(statement)
+    assert database.rows("SELECT * FROM records") == [ROW]
+    with database.transaction(durable=True), database.upkeep():
+        database.change("UPDATE records SET body = '', salt = zeroblob(32)")
+    with pytest.raises(apsw.AuthError), database.transaction(durable=True):
+        database.change("UPDATE records SET body = '', salt = zeroblob(32)")
+    assert database.rows("SELECT body, length(salt) FROM records") == [("", 32)]
 
 
 def test_replacing_a_record_is_removing_it_even_without_the_guard_of_numbers(database: Database, tmp_path: Path) -> None:

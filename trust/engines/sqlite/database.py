@@ -23,7 +23,7 @@ from typing import Any
 import apsw
 
 from trust.contract import LAZY_SECONDS
-from trust.engines.sqlite.schema import SETTINGS, STEPS, VERSION, authorize
+from trust.engines.sqlite.schema import SETTINGS, STEPS, VERSION, authorize, authorize_upkeep
 from trust.engines.sqlite.sync import GroupSync
 from trust.engines.sqlite.walindex import WalIndex
 from trust.errors import RecorderUnavailable
@@ -112,6 +112,21 @@ class Database:
             self._sync.wait(ticket)
         else:
             self._sync.soon()
+
+    @contextmanager
+    def upkeep(self) -> Iterator[None]:
+        """Let a block inside the thread's transaction redact and remove records, as far as the triggers allow it."""
+        self._writer.authorizer = authorize_upkeep
+        try:
+            yield
+        finally:
+            self._writer.authorizer = authorize
+
+    def forget(self) -> None:
+        """Take what was removed out of the write-ahead log too: all of it goes into the database, and the log is emptied."""
+        with self._lock, _translated():
+            self._sync.flush()
+            self._writer.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
 
     def head(self) -> bytes | None:
         """Return bytes that are the same as long as nobody commits anything; None when that cannot be told."""

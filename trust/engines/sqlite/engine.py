@@ -17,6 +17,7 @@ import apsw
 
 from trust.engines.sqlite.database import Database
 from trust.engines.sqlite.documents import Documents, Policies
+from trust.engines.sqlite.evidence import Checkpoints, Segments, Tree
 from trust.engines.sqlite.gates import Gates
 from trust.engines.sqlite.labels import Labels
 from trust.engines.sqlite.leases import Leases
@@ -53,6 +54,9 @@ class SqliteEngine:
         self.documents = Documents(database)
         self.labels = Labels(database)
         self.records = Records(database)
+        self.tree = Tree(database)
+        self.checkpoints = Checkpoints(database)
+        self.segments = Segments(database)
 
     def transaction(self, *, durable: bool = True) -> AbstractContextManager[None]:
         """See the contract."""

@@ -12,7 +12,7 @@ from trust.chain import GENESIS, Row
 from trust.engines.sqlite.database import Database
 from trust.errors import ChainBroken, Unknown
 
-_COLUMNS = "records.sequence, time, phase, refers, kind, principal, run, lease, body, previous, hash"
+_COLUMNS = "records.sequence, time, phase, refers, kind, principal, run, lease, body, previous, hash, salt"
 
 
 class Records:
@@ -29,7 +29,7 @@ class Records:
     def append(self, rows: Sequence[Row]) -> None:
         """See the contract."""
         try:
-            self._database.change_many("INSERT INTO records VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+            self._database.change_many("INSERT INTO records VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
         except apsw.ConstraintError as error:
             raise ChainBroken("record", str(error)) from error
 
@@ -46,6 +46,34 @@ class Records:
         where = "".join(f" AND {column} = ?" for column, _ in wanted)
         statement = f"SELECT {_COLUMNS} FROM records WHERE sequence > ?{where} ORDER BY sequence LIMIT ?"
         return cast(list[Row], self._database.rows(statement, (sequence, *(value for _, value in wanted), limit)))
+
+    def first(self) -> int:
+        """See the contract."""
+        return int(self._database.rows("SELECT coalesce(min(sequence), 1) FROM records")[0][0])
+
+    def hashes(self, first: int, last: int) -> Sequence[bytes]:
+        """See the contract."""
+        rows = self._database.rows("SELECT hash FROM records WHERE sequence BETWEEN ? AND ? ORDER BY sequence", (first, last))
+        return [row[0] for row in rows]
+
+    def last_before(self, time: int) -> int:
+        """See the contract."""
+        later = self._database.rows("SELECT sequence FROM records WHERE time >= ? ORDER BY sequence LIMIT 1", (time,))
+        return later[0][0] - 1 if later else self.head()[0]
+
+    def redact(self, sequence: int, commitment: bytes) -> None:
+        """See the contract."""
+        with self._database.upkeep():
+            self._database.change("UPDATE records SET body = '', salt = ? WHERE sequence = ?", (commitment, sequence))
+
+    def remove(self, first: int, last: int) -> None:
+        """See the contract."""
+        with self._database.upkeep():
+            self._database.change("DELETE FROM records WHERE sequence BETWEEN ? AND ?", (first, last))
+
+    def forget(self) -> None:
+        """See the contract."""
+        self._database.forget()
 
     def await_outcomes(self, intents: Sequence[int]) -> None:
         """See the contract."""

@@ -2,7 +2,8 @@
 
 1. The database's version is in ``user_version``: how many of `STEPS` were taken. A later one is refused instead of guessed at. Steps are
    only ever appended: a database that exists took the ones before.
-2. Triggers keep records append-only and gapless; ``recursive_triggers`` makes them hold against ``INSERT OR REPLACE`` too.
+2. Triggers keep records append-only and gapless; ``recursive_triggers`` makes them hold against ``INSERT OR REPLACE`` too. They let pass
+   two things: a body that gives way to its commitment, and records that a sealed segment holds.
 3. The authorizer refuses, on every connection, the statements that would go around the triggers. All this stops mistakes. Against someone
    who holds the file, the hash chain and an anchor outside of it stand.
 """
@@ -101,7 +102,48 @@ CREATE TABLE bypasses(
 CREATE INDEX bypasses_by_end ON bypasses(expires);
 """
 
-STEPS = (_FIRST, _LABELS, _GATES)
+_EVIDENCE = """
+ALTER TABLE records ADD COLUMN salt BLOB NOT NULL DEFAULT x'';
+CREATE TABLE tree(
+    level INTEGER NOT NULL, position INTEGER NOT NULL, hash BLOB NOT NULL, PRIMARY KEY(level, position)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE checkpoints(size INTEGER PRIMARY KEY, time INTEGER NOT NULL, note TEXT NOT NULL) STRICT;
+CREATE TABLE cosignatures(
+    size INTEGER NOT NULL REFERENCES checkpoints, witness TEXT NOT NULL, line TEXT NOT NULL, PRIMARY KEY(size, witness)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE segments(
+    first INTEGER PRIMARY KEY, last INTEGER NOT NULL, digest BLOB NOT NULL, previous BLOB NOT NULL, hash BLOB NOT NULL,
+    sealed INTEGER NOT NULL, removed INTEGER
+) STRICT;
+CREATE TABLE sealed_runs(run TEXT NOT NULL, first INTEGER NOT NULL REFERENCES segments, PRIMARY KEY(run, first)) STRICT, WITHOUT ROWID;
+DROP TRIGGER records_stay;
+DROP TRIGGER records_remain;
+CREATE TRIGGER records_stay BEFORE UPDATE ON records
+WHEN NOT (
+    NEW.body = '' AND length(OLD.salt) = 16 AND length(NEW.salt) = 32 AND NEW.sequence = OLD.sequence AND NEW.time = OLD.time
+    AND NEW.phase = OLD.phase AND NEW.refers IS OLD.refers AND NEW.kind = OLD.kind AND NEW.principal = OLD.principal AND NEW.run = OLD.run
+    AND NEW.lease = OLD.lease AND NEW.previous = OLD.previous AND NEW.hash = OLD.hash
+)
+BEGIN SELECT RAISE(ABORT, 'records do not change'); END;
+CREATE TRIGGER records_remain BEFORE DELETE ON records
+WHEN OLD.sequence > (SELECT coalesce(max(last), 0) FROM segments)
+BEGIN SELECT RAISE(ABORT, 'records are not removed'); END;
+CREATE TRIGGER segments_follow BEFORE INSERT ON segments
+WHEN NEW.first <> (SELECT coalesce(max(last), 0) + 1 FROM segments) OR NEW.last < NEW.first
+    OR NEW.last >= (SELECT coalesce(max(sequence), 0) FROM records)
+BEGIN SELECT RAISE(ABORT, 'segments have no gaps, and the last record stays'); END;
+CREATE TRIGGER segments_remain BEFORE DELETE ON segments BEGIN SELECT RAISE(ABORT, 'segments are not removed'); END;
+CREATE TRIGGER tree_stays BEFORE UPDATE ON tree BEGIN SELECT RAISE(ABORT, 'the tree does not change'); END;
+CREATE TRIGGER tree_remains BEFORE DELETE ON tree BEGIN SELECT RAISE(ABORT, 'the tree is not removed'); END;
+CREATE TRIGGER checkpoints_stay BEFORE UPDATE ON checkpoints BEGIN SELECT RAISE(ABORT, 'checkpoints do not change'); END;
+CREATE TRIGGER checkpoints_remain BEFORE DELETE ON checkpoints BEGIN SELECT RAISE(ABORT, 'checkpoints are not removed'); END;
+"""
+
+_DELEGATION = """
+ALTER TABLE leases ADD COLUMN limits TEXT NOT NULL DEFAULT '{}';
+"""
+
+STEPS = (_FIRST, _LABELS, _GATES, _EVIDENCE, _DELEGATION)
 """What makes the tables, one step after the other."""
 VERSION = len(STEPS)
 """The version of these tables."""
@@ -129,6 +171,13 @@ _REFUSED = frozenset(
     }
 )
 _REFUSED_ON_RECORDS = frozenset({apsw.SQLITE_UPDATE, apsw.SQLITE_DELETE})
+
+
+def authorize_upkeep(operation: int, first: str | None, second: str | None, database: str | None, trigger: str | None) -> int:
+    """Return as `authorize`, for the moment in which a record is redacted or leaves for a segment: then the triggers alone stand."""
+    if first == "records" and (operation == apsw.SQLITE_DELETE or (operation == apsw.SQLITE_UPDATE and second in {"body", "salt"})):
+        return apsw.SQLITE_OK
+    return authorize(operation, first, second, database, trigger)
 
 
 def authorize(operation: int, first: str | None, second: str | None, database: str | None, trigger: str | None) -> int:
