@@ -15,6 +15,7 @@ class Kind(enum.Enum):
 
     INVALID = "invalid"
     UNAUTHENTICATED = "unauthenticated"
+    THROTTLED = "throttled"
     DENIED = "denied"
     READ_ONLY = "read-only"
     GATED = "gated"
@@ -48,11 +49,15 @@ class Kind(enum.Enum):
 class Fault(Exception):
     """A request failed. `policy` is the position of the policy line that decided, when one did."""
 
-    def __init__(self, kind: Kind, message: str, *, hint: str = "", policy: str = "", gate: str = "") -> None:
-        """Say what happened (`message`), what to do next (`hint`), where it was decided (`policy`) and which gate waits (`gate`)."""
+    def __init__(self, kind: Kind, message: str, *, hint: str = "", policy: str = "", gate: str = "", wait: int = 0) -> None:
+        """Say what happened (`message`), what to do next (`hint`), where it was decided (`policy`) and which gate waits (`gate`).
+
+        `wait` is after how many seconds it makes sense to repeat the request, 0 where nothing is known of that.
+        """
         super().__init__(message)
         self.kind = kind
         self.message = message
         self.hint = hint
         self.policy = policy
         self.gate = gate
+        self.wait = wait

@@ -310,6 +310,23 @@ def walk(workspace: Workspace, path: bytes) -> Attributes:
     return attributes
 
 
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """Where a request came in, as the door that took it knows.
+
+    `door` is the name of the door, empty inside of the appliance; `client` is the address it came from, empty at the Unix socket;
+    `certificate` is what a declared proxy vouches that its client has proven to have (DER, X.509), empty without one.
+    """
+
+    door: str = ""
+    client: str = ""
+    certificate: bytes = b""
+
+
+INSIDE = Arrival()
+"""Where a question of the appliance itself comes from."""
+
+
 class Caller(Protocol):
     """Who an authenticated request speaks for."""
 
@@ -344,6 +361,9 @@ class Signer(Protocol):
     def sign(self, text: bytes) -> str:
         """Return the signature of a string to sign, 64 hex digits."""
 
+    def refuse(self) -> None:
+        """Count that a signature was wrong. Raises `Kind.THROTTLED` for who has to wait."""
+
 
 class Notes(Protocol):
     """Small documents that one door keeps across requests, processes and restarts, such as locks: durable, changed by compare-and-set."""
@@ -364,16 +384,24 @@ class Notes(Protocol):
 class Control(Protocol):
     """Everything that is not files. Each method decides, records and acts for `caller`."""
 
-    def authenticate(self, secret: str) -> Caller:
-        """Return whom a bearer secret speaks for. Raises `Kind.UNAUTHENTICATED`, `Kind.EXPIRED`, `Kind.REVOKED`."""
+    def authenticate(self, secret: str, arrival: Arrival = INSIDE) -> Caller:
+        """Return whom a bearer secret speaks for: of a lease, of a principal, or what an issuer says of somebody (a JWT).
 
-    def authenticate_basic(self, user: str, password: str) -> Caller:
-        """Return whom HTTP Basic credentials speak for: a lease id or a principal's name, and its secret or the password derived from it.
-
-        Raises as `authenticate`.
+        Raises `Kind.UNAUTHENTICATED`, `Kind.EXPIRED`, `Kind.REVOKED`, `Kind.THROTTLED` for who failed too often, and
+        `Kind.UNAVAILABLE` where only an issuer that does not answer could tell. A JWT may make it wait for the issuer.
         """
 
-    def signer(self, access_key: str, session_token: str, day: str, region: str, service: str) -> Signer:
+    def authenticate_basic(self, user: str, password: str, arrival: Arrival = INSIDE) -> Caller:
+        """Return whom HTTP Basic credentials speak for.
+
+        A lease id or a principal's name, with its secret or the password derived from it; or a person's name with an app password for this
+        door. Raises as `authenticate`.
+        """
+
+    def authenticate_certificate(self, arrival: Arrival) -> Caller:
+        """Return whom the certificate of an arrival speaks for. Raises as `authenticate`."""
+
+    def signer(self, access_key: str, session_token: str, day: str, region: str, service: str, arrival: Arrival = INSIDE) -> Signer:
         """Return what checks signatures made with an S3 key pair (`session_token` empty without one; `day` as YYYYMMDD).
 
         Raises `Kind.UNAUTHENTICATED` for a key that is none; that its lease has ended is told only to who proves to have it.

@@ -137,8 +137,8 @@ def read_fault(status: int, content: bytes) -> Fault:
     """Return the fault an answer describes; one that describes none (it came from no door of ours) is `Kind.INTERNAL`."""
     try:
         problem = json.loads(content)
-        words = {name: str(problem.get(name, "")) for name in ("hint", "policy", "gate")}
-        return Fault(Kind(problem["code"]), str(problem["message"]), **words)
+        hint, policy, gate = (str(problem.get(name, "")) for name in ("hint", "policy", "gate"))
+        return Fault(Kind(problem["code"]), str(problem["message"]), hint=hint, policy=policy, gate=gate)
     except (ValueError, KeyError, TypeError, AttributeError):
         return Fault(Kind.INTERNAL, f"the answer has status {status} and cannot be read", hint="see the daemon's log")
 

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import difflib
+import json
 import os
 import tomllib
 from collections.abc import Mapping
@@ -17,9 +18,11 @@ from typing import Any
 
 from nasd.durations import parse_duration
 from nasd.errors import Misconfigured
+from nasd.identities.issuers import Issuer, read_issuers
 
 DEFAULT_LISTEN = "127.0.0.1:8420"
 MOST_WORKERS = 64
+SHORTEST_PROXY_SECRET = 32
 _LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
@@ -40,6 +43,8 @@ class Settings:
     tls_certificate: str = ""
     tls_key: str = ""
     proxies: str = ""
+    proxy_secret_file: str = ""
+    issuers: tuple[Issuer, ...] = ()
 
     @property
     def host_names(self) -> frozenset[str]:
@@ -133,6 +138,18 @@ def secret_of(environ: Mapping[str, str], settings: Settings) -> str | None:
     return None
 
 
+def proxy_secret_of(settings: Settings) -> bytes:
+    """Return the secret by which declared proxies prove themselves, empty where none was agreed. Raises `Misconfigured`."""
+    if not settings.proxy_secret_file:
+        return b""
+    secret = _read_secret(Path(settings.proxy_secret_file)).encode()
+    if len(secret) < SHORTEST_PROXY_SECRET:
+        raise Misconfigured(
+            f"the secret in {settings.proxy_secret_file} is shorter than {SHORTEST_PROXY_SECRET} characters", hint="openssl rand -hex 32"
+        )
+    return secret
+
+
 def _read_secret(path: Path) -> str:
     try:
         return path.read_text(encoding="ascii").strip()
@@ -187,11 +204,21 @@ def _checked(name: str, value: Any) -> Any:
         return _checked_flag(name, value)
     if name == "workers":
         return _checked_workers(value)
+    if name == "issuers":
+        return read_issuers(_parsed(name, value))
     if not isinstance(value, str):
         raise Misconfigured(f"{name}: expected text, found {value!r}", hint="put the value in quotes")
     if name == "listen":
         _check_address(value)
     return value
+
+
+def _parsed(name: str, value: Any) -> Any:
+    """Return a value that the environment or another process gave as JSON text."""
+    try:
+        return json.loads(value) if isinstance(value, str) else value
+    except ValueError as error:
+        raise Misconfigured(f"{name}: expected JSON, found {value!r}", hint="write it in the configuration file") from error
 
 
 def _checked_flag(name: str, value: Any) -> bool:

@@ -67,7 +67,7 @@ class DaemonControl(Entrance):
     def answer(self, question: Document) -> Document:
         """Carry out the operation a gateway asks for, for the caller it let in."""
         try:
-            identity = identity_of(self._desk.appliance, principal=question["principal"], lease=question["lease"])
+            identity = identity_of(self._desk.appliance, **question["caller"])
         except TrustError as error:
             raise as_fault(error) from error
         return self.call(IdentifiedCaller(identity), question["operation"], question["arguments"])

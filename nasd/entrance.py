@@ -17,8 +17,9 @@ from functools import partial
 from typing import Any
 
 from interfaces.faults import Fault, Kind
-from interfaces.port import Caller, Document, Notes, Signer, Workspace
-from nasd.faults import as_fault
+from interfaces.port import INSIDE, Arrival, Caller, Document, Notes, Signer, Workspace
+from nasd.faults import as_fault, guarded
+from nasd.identities.doorkeeper import Doorkeeper
 from nasd.notes import DoorNotes
 from nasd.sight import Sight
 from nasd.views import view_record
@@ -69,10 +70,11 @@ class IdentifiedCaller:
 class KeyPair:
     """What checks the signatures of an S3 key pair."""
 
-    def __init__(self, key: SigningKey, admit: Callable[[], Caller]) -> None:
-        """Sign with `key`; `admit` lets its holder in."""
+    def __init__(self, key: SigningKey, admit: Callable[[], Caller], refuse: Callable[[], None]) -> None:
+        """Sign with `key`; `admit` lets its holder in, `refuse` counts who is none."""
         self._key = key
         self._admit = admit
+        self._refuse = refuse
 
     @property
     def caller(self) -> Caller:
@@ -83,6 +85,10 @@ class KeyPair:
         """Return the signature of a string to sign."""
         return self._key.sign(text)
 
+    def refuse(self) -> None:
+        """Count a wrong signature. Raises `Kind.THROTTLED`."""
+        self._refuse()
+
 
 class Entrance(ABC):
     """The part of the `Control` port that needs the state and nothing else. Any thread may call."""
@@ -91,6 +97,7 @@ class Entrance(ABC):
         """Let callers in to what `sight` shows them."""
         self._sight = sight
         self._trust = sight.appliance.trust
+        self._doorkeeper = Doorkeeper(sight.appliance)
         self._workspaces = SharedWorkspaces(sight.appliance, self._commit)
         self._draining = threading.Event()
         self._flusher = threading.Thread(target=self._flush_often, name="entrance-flush", daemon=True)
@@ -98,33 +105,31 @@ class Entrance(ABC):
 
     # -- who --------------------------------------------------------------------------------------------------------
 
-    def authenticate(self, secret: str) -> Caller:
+    @guarded
+    def authenticate(self, secret: str, arrival: Arrival = INSIDE) -> Caller:
         """Return whom a bearer secret speaks for."""
-        try:
-            return IdentifiedCaller(self._trust.authenticate(secret, self._sight.appliance.now()))
-        except TrustError as error:
-            raise as_fault(error) from error
+        return IdentifiedCaller(self._doorkeeper.bearer(secret, arrival))
 
-    def authenticate_basic(self, user: str, password: str) -> Caller:
+    @guarded
+    def authenticate_basic(self, user: str, password: str, arrival: Arrival = INSIDE) -> Caller:
         """Return whom HTTP Basic credentials speak for."""
-        try:
-            return IdentifiedCaller(self._trust.authenticate_basic(user, password, self._sight.appliance.now()))
-        except TrustError as error:
-            raise as_fault(error) from error
+        return IdentifiedCaller(self._doorkeeper.basic(user, password, arrival))
 
-    def signer(self, access_key: str, session_token: str, day: str, region: str, service: str) -> Signer:
+    @guarded
+    def authenticate_certificate(self, arrival: Arrival) -> Caller:
+        """Return whom the certificate of an arrival speaks for."""
+        return IdentifiedCaller(self._doorkeeper.certificate(arrival))
+
+    @guarded
+    def signer(self, access_key: str, session_token: str, day: str, region: str, service: str, arrival: Arrival = INSIDE) -> Signer:
         """Return what checks signatures made with an S3 key pair."""
-        try:
-            key, claim = self._trust.signing_key(access_key, session_token, day, region, service)
-        except TrustError as error:
-            raise as_fault(error) from error
-        return KeyPair(key, partial(self._admit, claim))
+        keeper = self._doorkeeper
+        key, claim = keeper.signing_key(access_key, session_token, day, region, service, arrival)
+        return KeyPair(key, partial(self._admit, claim, arrival), partial(keeper.refuse_signature, claim, arrival))
 
-    def _admit(self, claim: Claim) -> Caller:
-        try:
-            return IdentifiedCaller(self._trust.admit(claim, self._sight.appliance.now()))
-        except TrustError as error:
-            raise as_fault(error) from error
+    @guarded
+    def _admit(self, claim: Claim, arrival: Arrival) -> Caller:
+        return IdentifiedCaller(self._doorkeeper.admit(claim, arrival))
 
     # -- what -------------------------------------------------------------------------------------------------------
 
@@ -179,6 +184,7 @@ class Entrance(ABC):
         self._draining.set()
         self._flusher.join()
         self._workspaces.close()
+        self._doorkeeper.close()
 
     def _commit(self, identity: Identity, branch: str, message: str) -> Document:
         arguments = {"branch": branch, "message": message} if message else {"branch": branch}
@@ -198,6 +204,7 @@ class Entrance(ABC):
     def _flush_often(self) -> None:
         while not self._draining.wait(FLUSH_SECONDS):
             self._workspaces.flush()
+            self._doorkeeper.flush()
 
 
 def identity_behind(caller: Caller) -> Identity:

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from interfaces.port import Caller, Document
-from nasd.entrance import Entrance
+from nasd.entrance import Entrance, identity_behind
 from nasd.link import LinkClient
 from nasd.operations import all_operations
 from nasd.sight import Sight
+from nasd.workspaces import describe_identity
 
 
 class GatewayControl(Entrance):
@@ -23,9 +24,7 @@ class GatewayControl(Entrance):
 
     def call(self, caller: Caller, operation: str, arguments: Mapping[str, Any]) -> Document:
         """Have the daemon carry out one operation. Raises `Kind.UNAVAILABLE` while it is away."""
-        lease = caller.lease
-        question = {"principal": caller.principal, "lease": lease, "operation": operation, "arguments": dict(arguments)}
-        return self._link.ask(question)
+        return self._link.ask({"caller": describe_identity(identity_behind(caller)), "operation": operation, "arguments": dict(arguments)})
 
     def operations(self) -> Mapping[str, Document]:
         """Return the description of every operation."""

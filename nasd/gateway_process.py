@@ -31,7 +31,7 @@ from interfaces.web.limits import Limits
 from interfaces.web.pool import Pool
 from interfaces.web.serve import Tls, run
 from interfaces.webdav import WebdavDoor
-from nasd.config import read_settings
+from nasd.config import proxy_secret_of, read_settings
 from nasd.errors import StartError
 from nasd.faults import as_fault
 from nasd.gateway import GatewayControl
@@ -83,6 +83,7 @@ def _serve(spec: dict[str, Any], report: int) -> None:
             drain_seconds=DRAIN_SECONDS,
             tls=Tls(Path(settings.tls_certificate), Path(settings.tls_key)) if settings.tls_certificate else None,
             proxies=settings.proxy_addresses,
+            proxy_secret=proxy_secret_of(settings),
         )
     finally:
         pool.close()

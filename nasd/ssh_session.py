@@ -51,7 +51,7 @@ def serve_ssh(settings: Settings, key: str, command: str, protocol: str) -> None
 def _identify(appliance: Appliance, key: str) -> IdentifiedCaller:
     try:
         registered = Keys(appliance.trust).find(key)
-        return IdentifiedCaller(identity_of(appliance, principal=registered.principal, lease=registered.lease))
+        return IdentifiedCaller(identity_of(appliance, principal=registered.principal, lease=registered.lease, door="git", method="key"))
     except (StoreError, TrustError) as error:
         raise as_fault(error) from error
 

@@ -6,13 +6,14 @@ import logging
 import shutil
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from functools import partial
 from typing import Any
 
 from interfaces.faults import Fault
 from interfaces.port import Document
 from nasd.authority import Authority
+from nasd.identities.limits import describe_limits, read_limits
 from nasd.meter import Meter
 from nasd.protected import ProtectedTree
 from nasd.wiring import Appliance
@@ -28,11 +29,31 @@ Commit = Callable[[Identity, str, str], Document]
 """Commits a branch for somebody, with a message."""
 
 
-def identity_of(appliance: Appliance, *, principal: str = "", lease: str = "") -> Identity:
+def identity_of(
+    appliance: Appliance,
+    *,
+    principal: str = "",
+    lease: str = "",
+    door: str = "",
+    method: str = "",
+    limits: Mapping[str, Any] | None = None,
+) -> Identity:
     """Return the identity of a lease, or of a principal acting on its own. Raises `trust.errors.Unknown`."""
     held = appliance.trust.lease(LeaseId(lease)) if lease else None
     who = appliance.trust.principal(held.principal if held else principal)
-    return Identity(who, appliance.trust.roles(who), None, held)
+    narrowed = read_limits(limits) if limits else None
+    return Identity(who, appliance.trust.roles(who), None, held, door, method, narrowed)
+
+
+def describe_identity(identity: Identity) -> Document:
+    """Return what `identity_of` makes the same identity of, in another process: names and limits, no secret."""
+    return {
+        "principal": identity.principal.name,
+        "lease": identity.lease.id if identity.lease else "",
+        "door": identity.door,
+        "method": identity.method,
+        "limits": describe_limits(identity.limits) if identity.limits else None,
+    }
 
 
 def open_workspace(
@@ -64,6 +85,17 @@ def _reading(appliance: Appliance, branch: str, at: CommitId | None) -> Protecte
     return ProtectedTree(appliance.engine, branch, Space(usage.total, usage.free), at)
 
 
+_Holder = tuple[Hashable, ...]
+
+
+def _holder(identity: Identity) -> _Holder:
+    """Return what two requests have in common that may use one workspace: whoever it is, and everything that it is narrowed to."""
+    scope, limits = identity.scope, identity.limits
+    door = identity.door if scope is not None and scope.doors is not None else ""
+    narrowed = (limits.paths, limits.actions, limits.doors, limits.expires) if limits else ()
+    return (identity.principal.name, identity.lease.id if identity.lease else "", door, *narrowed)
+
+
 class SharedWorkspace(BranchWorkspace):
     """A workspace that several requests use at once: closing it is saying that one of them is done."""
 
@@ -83,13 +115,12 @@ class SharedWorkspaces:
         """Open branches of `appliance`; `commit` commits for who works on one."""
         self._appliance = appliance
         self._commit = commit
-        self._open: dict[tuple[str, str, CommitId | None], SharedWorkspace] = {}
+        self._open: dict[tuple[_Holder, str, CommitId | None], SharedWorkspace] = {}
         self._lock = threading.Lock()
 
     def open(self, identity: Identity, branch: str, at: CommitId | None) -> BranchWorkspace:
         """Return the workspace of a holder on a branch, opening it when it is not open. Raises `store.errors.NotFound`."""
-        holder = identity.lease.id if identity.lease else identity.principal.name
-        key = (holder, branch, at)
+        key = (_holder(identity), branch, at)
         with self._lock:
             found = self._open.get(key)
             if found is None:

@@ -34,6 +34,7 @@ ERRNO: Final[Mapping[Kind, int]] = MappingProxyType(
         Kind.CONFLICT: errno.EBUSY,
         Kind.PRECONDITION: errno.EBUSY,
         Kind.KEY_REUSED: errno.EINVAL,
+        Kind.THROTTLED: errno.EAGAIN,
         Kind.EXPIRED: errno.EACCES,
         Kind.REVOKED: errno.EACCES,
         Kind.UNSUPPORTED: errno.EOPNOTSUPP,

@@ -85,7 +85,7 @@ class GitDoor:
         """Do nothing: every answer ends by itself."""
 
     async def _answer(self, request: Request) -> Reply:
-        caller = authenticate(self._control, request.headers)
+        caller = await authenticate(self._control, request, "git", self._pool)
         address = read_address(request.raw_path)
         view = await self._pool.run(self._repositories.open, caller, address.branch)
         visit = _Visit(request, caller, address, view, self._pool)

@@ -74,7 +74,7 @@ class Door:
         path = request.raw_path
         if path in self._public:
             return await self._public[path](request)
-        caller = authenticate(self._control, request.headers)
+        caller = await authenticate(self._control, request, "http", self._pool)
         if is_files_path(path):
             return await self._files.answer(request, caller)
         if path == b"/v1/events":

@@ -83,7 +83,7 @@ class McpDoor:
             raise Refusal(
                 405, Kind.UNSUPPORTED, f"{request.method} means nothing here", hint="there are no sessions", headers={"allow": "POST"}
             )
-        caller = authenticate(self._control, request.headers)
+        caller = await authenticate(self._control, request, "mcp", self._pool)
         body = await read_body(request, self._limits.document_bytes, self._limits) if request.method == "POST" else b""
         method = parse_document(body, self._limits).get("method")
         return _Replay(self.streams if method == _LISTEN else self.transport, {CALLER: caller}, body)

@@ -109,6 +109,7 @@ CODES: Mapping[str, Failure] = {
 KINDS: Mapping[Kind, str] = {
     Kind.INVALID: "InvalidArgument",
     Kind.UNAUTHENTICATED: "InvalidAccessKeyId",
+    Kind.THROTTLED: "SlowDown",
     Kind.DENIED: "AccessDenied",
     Kind.READ_ONLY: "AccessDenied",
     Kind.GATED: "AccessDenied",

@@ -29,6 +29,8 @@ def render_fault(fault: Fault, request: Request) -> Reply:
     headers = [("content-type", "application/xml"), ("x-amz-request-id", request.request_id), ("x-amz-id-2", HOST_ID)]
     if isinstance(fault, S3Fault | Refusal):
         headers.extend(fault.headers.items())
+    if fault.wait:
+        headers.append(("retry-after", str(fault.wait)))
     if request.method == "HEAD" or status == 304:
         return Reply(status, headers[1:])
     return Reply(status, headers, _body(code, fault, request))

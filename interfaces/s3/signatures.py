@@ -23,6 +23,7 @@ from interfaces.s3.chunks import Chain
 from interfaces.s3.faults import S3Fault
 from interfaces.s3.payload import UNSIGNED, Payload
 from interfaces.web.asgi import Request
+from interfaces.web.credentials import read_arrival
 
 MAX_SKEW = 900
 MAX_EXPIRY = 604_800
@@ -64,12 +65,16 @@ class Authorization:
 
 
 def authenticate(control: Control, request: Request, now: float) -> Signed:
-    """Return whom a request speaks for at the time `now` (seconds of the epoch). Raises `S3Fault`, and what `Control.signer` raises."""
+    """Return whom a request speaks for at the time `now` (seconds of the epoch).
+
+    Raises `S3Fault`, and what `Control.signer` and `Signer.refuse` raise.
+    """
     authorization = read_authorization(request.headers, request.parameters)
     check_time(authorization, now)
     check_coverage(authorization, request.headers)
     scope = authorization.scope
-    signer = control.signer(authorization.access_key, authorization.token, scope.day, scope.region, scope.service)
+    arrival = read_arrival(request, "s3")
+    signer = control.signer(authorization.access_key, authorization.token, scope.day, scope.region, scope.service, arrival)
     _check_signature(authorization, request, signer)
     chain = Chain(signer, authorization.timestamp, scope, authorization.signature)
     return Signed(signer.caller, Payload(authorization.payload, chain), authorization.presigned)
@@ -129,6 +134,7 @@ def _check_signature(authorization: Authorization, request: Request, signer: Sig
         if hmac.compare_digest(signer.sign(text).encode(), authorization.signature.encode()):
             return
         told = told if told[0] else (text, canonical)
+    signer.refuse()
     raise S3Fault(
         "SignatureDoesNotMatch",
         elements={

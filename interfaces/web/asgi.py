@@ -40,6 +40,9 @@ Headers = Mapping[str, str]
 SENDING = "agent-nas.send_extent"
 """The extension of the server that has the kernel send parts of files."""
 
+CERTIFICATE = "agent-nas.client_certificate"
+"""The extension of a request whose client a declared proxy knows by this certificate (DER)."""
+
 MAX_PARAMETERS = 256
 
 _NO_BREAKS = bytes.maketrans(b"\r\n\0", b"   ")

@@ -20,6 +20,7 @@ from interfaces.web.asgi import Reply, Request
 STATUS: Mapping[Kind, int] = {
     Kind.INVALID: 400,
     Kind.UNAUTHENTICATED: 401,
+    Kind.THROTTLED: 429,
     Kind.DENIED: 403,
     Kind.READ_ONLY: 403,
     Kind.GATED: 403,
@@ -74,6 +75,8 @@ def headers_of(fault: Fault, challenge: str = "Bearer") -> Mapping[str, str]:
     own = fault.headers if isinstance(fault, Refusal) else {}
     if STATUS[fault.kind] == 401:
         return {"www-authenticate": _challenge(challenge, fault.kind), **own}
+    if fault.wait:
+        return {"retry-after": str(fault.wait), **own}
     return {**_RETRY, **own} if fault.kind in {Kind.BUSY, Kind.UNAVAILABLE} else own
 
 

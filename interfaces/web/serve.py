@@ -24,6 +24,7 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from interfaces.web.asgi import App, Receive, Scope, Send
 from interfaces.web.limits import Limits
 from interfaces.web.protocol import limited_protocol
+from interfaces.web.vouching import Vouching
 
 _BACKLOG = 512
 _KEEP_ALIVE_SECONDS = 75
@@ -57,6 +58,7 @@ def run(
     drain_seconds: float,
     tls: Tls | None = None,
     proxies: frozenset[str] = frozenset(),
+    proxy_secret: bytes = b"",
 ) -> None:
     """Serve `app` on the listening socket `descriptor` until `stopping` is set, then drain it; takes over the descriptor.
 
@@ -64,17 +66,17 @@ def run(
     cannot be used, and `SystemExit` when the application does not start.
     """
     with socket.socket(fileno=descriptor) as listening:
-        config = configure(with_proxies(app, proxies), limits, tls)
+        config = configure(with_proxies(app, proxies, proxy_secret), limits, tls)
         config.timeout_graceful_shutdown = max(1, round(drain_seconds))
         _Gateway(config, app, ready, stopping).run([listening])
 
 
-def with_proxies(app: App, proxies: frozenset[str]) -> App:
-    """Return the application, seeing clients of the declared proxies as the proxies tell them."""
+def with_proxies(app: App, proxies: frozenset[str], secret: bytes = b"") -> App:
+    """Return the application, seeing clients of the declared proxies as the proxies tell them; certificates only with `secret`."""
     if not proxies:
-        return app
+        return Vouching(app, proxies, b"")
     trusted: App = ProxyHeadersMiddleware(app, trusted_hosts=sorted(proxies))  # type: ignore[arg-type, assignment]
-    return trusted
+    return Vouching(trusted, proxies, secret)
 
 
 def configure(app: App, limits: Limits, tls: Tls | None = None) -> uvicorn.Config:

@@ -23,7 +23,7 @@ from interfaces.web.asgi import Receive, Reply, Request, Scope, Send
 from interfaces.web.bodies import Upload, read_body
 from interfaces.web.credentials import authenticate
 from interfaces.web.exchange import Exchange
-from interfaces.web.guard import LOOPBACK_NAMES, check_source
+from interfaces.web.guard import LOOPBACK_NAMES
 from interfaces.web.limits import Limits
 from interfaces.web.names import Names, display_name, encode_path
 from interfaces.web.pool import Pool
@@ -73,12 +73,11 @@ class WebdavDoor:
         """Serve `control` to who asks for one of `names`; `clock` gives seconds since the epoch, `fresh_token` tokens for locks."""
         self._control = control
         self._limits = limits or Limits()
-        self._names = names
         self._pool = pool
         self._clock = clock
         self._fresh_token = fresh_token
         self._notes = control.notes("webdav")
-        self._exchange = Exchange("webdav", pool, render_fault)
+        self._exchange = Exchange("webdav", pool, render_fault, names=names)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -93,13 +92,12 @@ class WebdavDoor:
         """Do nothing: every answer of this door has an end of its own."""
 
     async def _answer(self, request: Request) -> Reply:
-        check_source(request.headers, self._names)
         if request.method == "OPTIONS":
             return Reply(200, [*_CLASSES])
         if request.method not in METHODS:
             raise Refusal(405, Kind.UNSUPPORTED, f"{request.method} is no method of WebDAV", headers=dict([_ALLOW]))
         names = strip_prefix(request.raw_path, PREFIX.encode())
-        caller = authenticate(self._control, request.headers)
+        caller = await authenticate(self._control, request, "webdav", self._pool)
         if names is None:
             return await self._answer_outside(request)
         if request.method in {"GET", "HEAD"}:

@@ -60,6 +60,7 @@ EXITS: Mapping[Kind, Exit] = {
     Kind.TOO_MANY_LINKS: Exit.FAILED,
     Kind.BUSY: Exit.CONFLICT,
     Kind.UNAVAILABLE: Exit.FAILED,
+    Kind.THROTTLED: Exit.FAILED,
     Kind.CORRUPT: Exit.FAILED,
     Kind.INTERNAL: Exit.FAILED,
 }

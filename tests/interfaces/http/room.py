@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from interfaces.faults import Fault, Kind
-from interfaces.port import Document
+from interfaces.port import INSIDE, Arrival, Document
 
 SECRET = "anl1-secret-of-a-lease"
 
@@ -63,14 +63,14 @@ class Room:
     draining: threading.Event = field(default_factory=threading.Event)
     ready_now: bool = True
 
-    def authenticate(self, secret: str) -> Someone:
+    def authenticate(self, secret: str, arrival: Arrival = INSIDE) -> Someone:
         if secret == "expired":
             raise Fault(Kind.EXPIRED, "the lease has expired", hint="start another run")
         if secret != SECRET:
             raise Fault(Kind.UNAUTHENTICATED, "nobody has this secret")
         return Someone()
 
-    def authenticate_basic(self, user: str, password: str) -> Someone:
+    def authenticate_basic(self, user: str, password: str, arrival: Arrival = INSIDE) -> Someone:
         if user != Someone().lease:
             raise Fault(Kind.UNAUTHENTICATED, "nobody has this name")
         return self.authenticate(password)

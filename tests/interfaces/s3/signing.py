@@ -14,6 +14,7 @@ from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
 from interfaces.faults import Fault, Kind
+from interfaces.port import INSIDE, Arrival
 from interfaces.web.asgi import Message, Request
 
 ACCESS_KEY = "ANLTESTTESTTESTTEST1"
@@ -39,9 +40,13 @@ class SecretSigner:
             key = hmac.digest(key, part.encode(), "sha256")
         self._key = key
         self.caller = Known()
+        self.refused = 0
 
     def sign(self, text: bytes) -> str:
         return hmac.new(self._key, text, hashlib.sha256).hexdigest()
+
+    def refuse(self) -> None:
+        self.refused += 1
 
 
 class OneKeyPair:
@@ -51,7 +56,7 @@ class OneKeyPair:
         self._access_key, self._secret = access_key, secret
         self.asked: list[tuple[str, str]] = []
 
-    def signer(self, access_key: str, session_token: str, day: str, region: str, service: str) -> SecretSigner:
+    def signer(self, access_key: str, session_token: str, day: str, region: str, service: str, arrival: Arrival = INSIDE) -> SecretSigner:
         self.asked.append((access_key, session_token))
         if access_key != self._access_key:
             raise Fault(Kind.UNAUTHENTICATED, "no such key")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
@@ -11,12 +12,15 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from interfaces.faults import Fault, Kind
-from interfaces.web.asgi import MAX_PARAMETERS, Receive, Scope, Send, field_value, read_headers, read_parameters
+from interfaces.port import Arrival
+from interfaces.web.asgi import MAX_PARAMETERS, Message, Receive, Request, Scope, Send, field_value, read_headers, read_parameters
 from interfaces.web.conditions import Validators, judge
 from interfaces.web.credentials import authenticate, read_basic
 from interfaces.web.family import Family, Members, is_signed
 from interfaces.web.guard import host_name
+from interfaces.web.pool import Pool
 
+POOL = Pool("requests", 1)
 words = st.text(st.characters(blacklist_characters=":", blacklist_categories=["Cs"]), min_size=1, max_size=20)
 
 
@@ -26,11 +30,11 @@ class Porter:
 
     asked: list[tuple[str, ...]] = field(default_factory=list)
 
-    def authenticate(self, secret: str) -> tuple[str, ...]:
+    def authenticate(self, secret: str, arrival: Arrival) -> tuple[str, ...]:
         self.asked.append((secret,))
         return self.asked[-1]
 
-    def authenticate_basic(self, user: str, password: str) -> tuple[str, ...]:
+    def authenticate_basic(self, user: str, password: str, arrival: Arrival) -> tuple[str, ...]:
         self.asked.append((user, password))
         return self.asked[-1]
 
@@ -60,6 +64,15 @@ def scope_of(path: bytes, query: bytes = b"", authorization: bytes = b"", method
     return {"type": "http", "method": method, "raw_path": path, "query_string": query, "headers": headers}
 
 
+def asking(authorization: str) -> Request:
+    headers = [(b"authorization", authorization.encode("utf-8"))]
+    return Request({"method": "GET", "raw_path": b"/", "query_string": b"", "headers": headers, "client": ("192.0.2.1", 5)}, _nothing)
+
+
+async def _nothing() -> Message:
+    raise AssertionError("the body is not asked for")
+
+
 def name_of(family: Family, scope: Scope) -> str:
     member = family.member_for(scope)
     assert isinstance(member, Named)
@@ -72,7 +85,7 @@ def name_of(family: Family, scope: Scope) -> str:
 def test_any_credentials_are_a_secret_or_nobodys(scheme: str, rest: str) -> None:
     porter = Porter()
     try:
-        found = authenticate(porter, {"authorization": f"{scheme} {rest}"})  # type: ignore[arg-type]
+        found = asyncio.run(authenticate(porter, asking(f"{scheme} {rest}"), "http", POOL))  # type: ignore[arg-type]
     except Fault as fault:
         assert (fault.kind, porter.asked) == (Kind.UNAUTHENTICATED, [])
     else:

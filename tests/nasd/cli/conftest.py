@@ -19,7 +19,7 @@ import pytest
 
 from interfaces.faults import Fault, Kind
 from interfaces.http import Door, HttpServer
-from interfaces.port import Document
+from interfaces.port import INSIDE, Arrival, Document
 from interfaces.web.pool import Pool
 from nasd.cli.main import run
 from nasd.operations import all_operations
@@ -50,7 +50,7 @@ class Counter:
     def __post_init__(self) -> None:
         self.table = all_operations()
 
-    def authenticate(self, secret: str) -> Someone:
+    def authenticate(self, secret: str, arrival: Arrival = INSIDE) -> Someone:
         if secret not in self.secrets:
             raise Fault(Kind.UNAUTHENTICATED, "nobody has this secret", hint="use another")
         return Someone(self.secrets[secret])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import apsw
@@ -46,6 +46,10 @@ class Principals:
     def disable(self, name: str) -> None:
         """See the contract."""
         self._database.change("UPDATE principals SET disabled = 1 WHERE name = ?", (name,))
+
+    def set_attributes(self, name: str, attributes: Mapping[str, str]) -> None:
+        """See the contract."""
+        self._database.change("UPDATE principals SET attributes = ? WHERE name = ?", (canonical(dict(attributes)), name))
 
 
 class Tokens:

@@ -93,6 +93,7 @@ WORDS = one_kind_each(
         "413 too-large": Kind.TOO_LARGE,
         "422 key-reused": Kind.KEY_REUSED,
         "423 busy": Kind.BUSY,
+        "429 throttled": Kind.THROTTLED,
         "500 corrupt": Kind.CORRUPT,
         "500 internal": Kind.INTERNAL,
         "501 unsupported": Kind.UNSUPPORTED,

@@ -101,6 +101,7 @@ WORDS = {
     "ESTALE": frozenset({Kind.STALE}),
     "ELOOP": frozenset({Kind.LOOP}),
     "EMLINK": frozenset({Kind.TOO_MANY_LINKS}),
+    "EAGAIN": frozenset({Kind.THROTTLED}),
     "EIO": frozenset({Kind.UNAVAILABLE, Kind.CORRUPT, Kind.INTERNAL}),
 }
 

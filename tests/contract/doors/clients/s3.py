@@ -103,7 +103,7 @@ WORDS = {
     "PreconditionFailed": frozenset({Kind.PRECONDITION}),
     "ExpiredToken": frozenset({Kind.EXPIRED}),
     "NotImplemented": frozenset({Kind.UNSUPPORTED}),
-    "SlowDown": frozenset({Kind.BUSY}),
+    "SlowDown": frozenset({Kind.BUSY, Kind.THROTTLED}),
     "InternalError": frozenset({Kind.CORRUPT, Kind.INTERNAL}),
     # A refused HEAD has a status and no code.
     "HEAD 400": frozenset({Kind.INVALID, Kind.EXPIRED}),

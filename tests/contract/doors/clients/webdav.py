@@ -109,6 +109,7 @@ WORDS = one_kind_each(
         "412 precondition-failed": Kind.PRECONDITION,
         "413 too-large": Kind.TOO_LARGE,
         "422 key-reused": Kind.KEY_REUSED,
+        "429 throttled": Kind.THROTTLED,
         "500 corrupt": Kind.CORRUPT,
         "500 internal": Kind.INTERNAL,
         "501 unsupported": Kind.UNSUPPORTED,
