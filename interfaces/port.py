@@ -131,8 +131,8 @@ class Handle(Protocol):
     def read(self, offset: int, size: int) -> bytes:
         """Return up to `size` bytes at `offset`."""
 
-    def lend(self, size: int) -> int | None:
-        """Account for `size` bytes as if they were read, and return a descriptor that the kernel can send them from.
+    def lend(self, offset: int, size: int) -> int | None:
+        """Account for `size` bytes at `offset` as if they were read, and return a descriptor that the kernel can send them from.
 
         The handle owns it; it is good until the handle is used again or closed. None where there is none: read instead.
         """

@@ -98,7 +98,8 @@ class Chronicle:
 
     def _add_reads(self, body: Mapping[str, Any]) -> None:
         self.beyond["reads"] += int(body.get("beyond", 0))
-        for path, times in body["paths"].items():
+        for read in body["reads"]:
+            path, times = read["path"], int(read["times"])
             if not self.sees(path):
                 continue
             if path in self.reads or len(self.reads) < LINES:

@@ -4,13 +4,15 @@
 2. The epoch moves when a lease, the policy, a gate, a principal or a token changes, in any process; time is read anew on
    every call, so that a lease ends in the middle of an open mount.
 3. Denials are counted into a bounded accumulator; `flush` writes them to the record.
+4. What a run reads joins its taint, durably and for every process, before the bytes go anywhere. A read that people have to allow
+   is asked about once, and repeats of it are let through for as long as their yes counts.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 
 from interfaces.faults import Fault, Kind
@@ -41,6 +43,9 @@ from trust.policy.patterns import PathSet
 from trust.service import Trust
 
 log = logging.getLogger("nasd.authority")
+
+Answer = Callable[[Identity, CompiledPolicy, Facts, Decision], Decision]
+"""What people have said to an act that a rule asks about; raises `Kind.GATED` while they have not answered."""
 
 
 def gather(
@@ -104,9 +109,14 @@ def policy_in_force(trust: Trust) -> CompiledPolicy:
 class Authority:
     """The rights of one identity on one branch. Any thread may call."""
 
-    def __init__(self, trust: Trust, clock: Clock, identity: Identity, *, protected: bool) -> None:
-        """Speak for `identity` (with its lease, when it has one); `protected` tells whether the branch moves only by merges."""
+    def __init__(self, trust: Trust, clock: Clock, identity: Identity, *, protected: bool, answer: Answer | None = None) -> None:
+        """Speak for `identity` (with its lease, when it has one); `protected` tells whether the branch moves only by merges.
+
+        `answer` says what people have said to a read that a rule asks about; without it such a read is refused.
+        """
         self._trust = trust
+        self._ledger = trust.ledger
+        self._answer = answer
         self._clock = clock
         self._protected = protected
         self._cache = DecisionCache()
@@ -116,7 +126,14 @@ class Authority:
         self.identity = identity
         self._policy = policy_in_force(trust)
         self._subject = identity.lease.id if identity.lease else identity.principal.name
+        self._taint = DEFAULT
         self._refresh()
+
+    @property
+    def taint(self) -> Label:
+        """Return the join of what the run has read so far; `DEFAULT` for who has no run."""
+        self._refresh()
+        return self._taint
 
     @property
     def policy(self) -> CompiledPolicy:
@@ -169,6 +186,56 @@ class Authority:
         self._count_denial(action, path, decision)
         raise refusal(decision, f"{action.value} {render_path(path)}")
 
+    def label(self, path: bytes, content: bytes) -> Label:
+        """Return the label of bytes at a path; `content` is empty for what has none."""
+        self._refresh()
+        return self._ledger.label(self._policy, path, content)
+
+    def label_below(self, directory: bytes) -> Label:
+        """Return a label that nothing at or below a directory is above."""
+        self._refresh()
+        return self._ledger.label_below(self._policy, directory)
+
+    def now(self) -> int:
+        """Return the time in whole seconds since the epoch."""
+        return int(self._clock())
+
+    def demand_read(self, path: bytes, label: Label) -> None:
+        """Return when content with a label may be read, which then is part of the run's taint. Raises as `demand`."""
+        directory, name = _split(path)
+        if label == DEFAULT:
+            self.demand(Action.READ, directory, name or None)
+        else:
+            self._demand_labelled(path, label)
+        self.observe(label, path)
+
+    def observe(self, label: Label, path: bytes) -> None:
+        """Join what was learned into the run's taint; a rise is recorded, and on stable storage when this returns."""
+        lease = self.identity.lease
+        if lease is None or label.within(self._taint):
+            return
+        with self._trust.transaction():
+            self._taint = self._ledger.raise_taint(lease.run, label)
+            self._trust.state(
+                "taint", self.identity, {"run": lease.run, "path": render_path(path), "label": str(label)}, int(self._clock())
+            )
+
+    def observe_names(self, directory: bytes) -> None:
+        """Join the label of knowing what is in a directory into the run's taint."""
+        if self.policy.labels_names:
+            self.observe(self._policy.label_of_names(directory), directory)
+
+    def _demand_labelled(self, path: bytes, label: Label) -> None:
+        """Decide about content that is labelled: anew each time, since the answer is about exactly this label."""
+        self._refresh()
+        facts = replace(self._facts(Action.READ, int(self._clock()), path), label=label)
+        decision = decide(self._policy, facts)
+        if decision.effect is Effect.GATE and self._answer is not None and self.identity.lease is not None:
+            decision = self._answer(self.identity, self._policy, facts, decision)
+        if decision.effect is not Effect.ALLOW:
+            self._count_denial(Action.READ, path, decision)
+            raise refusal(decision, f"{Action.READ.value} {render_path(path)}")
+
     def sees(self, directory: bytes, name: bytes | None, *, is_directory: bool) -> bool:
         """Tell whether a name exists for this caller: it may be listed, or something below it may.
 
@@ -213,7 +280,7 @@ class Authority:
             self._trust.state("denied", self.identity, body, now)
 
     def _facts(self, action: Action, now: int, path: bytes) -> Facts:
-        return gather(self.identity, action, now, path=path, protected=self._protected)
+        return gather(self.identity, action, now, path=path, protected=self._protected, taint=self._taint)
 
     def _scope(self) -> PathSet:
         scope = self.identity.scope
@@ -233,6 +300,7 @@ class Authority:
         principal = self._trust.principal(self.identity.principal.name)
         lease = self._trust.lease(self.identity.lease.id) if self.identity.lease else None
         self.identity = replace(self.identity, principal=principal, roles=self._trust.roles(principal), lease=lease)
+        self._taint = self._ledger.taint(lease.run) if lease else DEFAULT
         self._epoch = epoch
 
 

@@ -17,7 +17,11 @@ from nasd.paths import render_path
 from store.contract import Working
 from store.errors import NotFound, Stale
 from store.model import Attributes, EntryKind, NodeId
+from trust.labels import DEFAULT, join
 from trust.model import Action
+
+LABEL_XATTRS = b"user.nas."
+"""What the names of the attributes start with that show a label."""
 
 
 class Deciding:
@@ -64,6 +68,47 @@ class Deciding:
             self._authority.check()
         else:
             self._demand_path(action, self._path_of(node))
+
+    def _demand_read(self, node: int) -> None:
+        """Return when the content of a node may be read; see `Authority.demand_read`."""
+        if node in self._open and self._nameless(node):
+            self._authority.check()
+        else:
+            self._demand_read_at(self._path_of(node), self._content_of(node))
+
+    def _demand_read_at(self, path: bytes, content: bytes) -> None:
+        self._authority.demand_read(path, self._authority.label(path, content))
+
+    def _content_of(self, node: int) -> bytes:
+        """Return the identity of the content of a node; empty for what has none, or has no name any more."""
+        try:
+            return self._working.attributes(NodeId(node)).content
+        except Stale:
+            return b""
+
+    def _carry_label(self, parent: int, name: bytes, path: bytes) -> None:
+        """Have the run's taint take up the label of what is about to be moved; what may not be read is not moved past that."""
+        moved = self._working.lookup(NodeId(parent), name)
+        below = moved.kind is EntryKind.DIRECTORY
+        label = self._authority.label_below(path) if below else self._authority.label(path, moved.content)
+        if label != DEFAULT:
+            self._authority.demand_read(path, label)
+
+    def _shown_label(self, node: int, attributes: Attributes) -> dict[bytes, bytes]:
+        """Return the attributes that show a label; none for what nobody labelled."""
+        try:
+            path = self._working.path(NodeId(node))
+        except Stale:
+            return {}
+        label = self._authority.label(path, attributes.content)
+        if b"-" in attributes.content:  # not committed yet: it will be labelled by what the run has read
+            label = join(label, self._authority.taint)
+        if label == DEFAULT:
+            return {}
+        return {
+            LABEL_XATTRS + b"origin": label.origin.name.lower().encode(),
+            LABEL_XATTRS + b"sensitivity": label.sensitivity.name.lower().encode(),
+        }
 
     def _nameless(self, node: int) -> bool:
         try:

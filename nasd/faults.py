@@ -85,7 +85,7 @@ HINTS: dict[type[Exception], str] = {
     trusted.LeaseExpired: "start another run, or ask the owner for a longer lease",
     trusted.LeaseRevoked: "the lease was taken back; ask the owner",
     trusted.WrongDoor: "use it where it counts, or ask for a lease with --doors that include this one",
-    trusted.HolderUnproven: "use it where the key can be proven: over SSH, behind a proxy that forwards certificates, or with DPoP",
+    trusted.HolderUnproven: "use it where the key can be proven: over SSH, or through a proxy that vouches for certificates",
     trusted.BudgetSpent: "ask the owner for a lease with a larger budget",
     trusted.GateClosed: "look at the gate again with `nas gate show`",
     trusted.AlreadyRefused: "do something else, or talk to whoever said no",

@@ -15,6 +15,7 @@ from interfaces.port import Content
 from nasd.authority import Authority
 from nasd.faults import guarded
 from nasd.meter import Meter
+from nasd.reads import Reading
 from store.contract import Handle as StoreHandle
 from store.errors import StoreError, Unsupported
 from trust.model import BudgetKind
@@ -120,12 +121,13 @@ class Replaced:
 class CheckedHandle:
     """An open file whose every read and write is still checked and accounted."""
 
-    def __init__(self, handle: StoreHandle, authority: Authority, meter: Meter, opened: OpenNodes) -> None:
-        """Wrap an open file of the store and keep it in `opened` until it closes."""
+    def __init__(self, handle: StoreHandle, authority: Authority, meter: Meter, opened: OpenNodes, reading: Reading | None = None) -> None:
+        """Wrap an open file of the store and keep it in `opened` until it closes; what is read goes into `reading`."""
         self.node: int = handle.node
         self._handle = handle
         self._authority = authority
         self._meter = meter
+        self._reading = reading
         self._opened: OpenNodes | None = opened
         opened.add(self.node)
 
@@ -135,18 +137,24 @@ class CheckedHandle:
         self._authority.check()
         data = self._handle.read(offset, size)
         self._meter.spend(BudgetKind.BYTES_READ, len(data))
+        self._note(offset, len(data))
         return data
 
     @guarded
-    def lend(self, size: int) -> int | None:
-        """Account for `size` bytes as if they were read, and return a descriptor to send them from; None where the engine has none."""
+    def lend(self, offset: int, size: int) -> int | None:
+        """Account for bytes as if they were read, and return a descriptor to send them from; None where the engine has none."""
         self._authority.check()
         try:
             descriptor = self._handle.fileno()
         except Unsupported:
             return None
         self._meter.spend(BudgetKind.BYTES_READ, size)
+        self._note(offset, size)
         return descriptor
+
+    def _note(self, offset: int, size: int) -> None:
+        if self._reading is not None:
+            self._reading.cover(offset, size, self._authority.now())
 
     @guarded
     def write(self, offset: int, data: bytes) -> int:

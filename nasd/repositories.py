@@ -233,8 +233,10 @@ class GitView:
         """Flush what was counted and release everything. Repeats do nothing."""
         sent, self._sent = self._sent, 0
         if sent:
-            body = {"branch": self._branch, "paths": {"/": 1}, "beyond": 0, "head": self.refs[self.head], "bytes": sent}
-            self._sight.appliance.trust.state("reads", self._identity, body, self._sight.appliance.now())
+            now = self._sight.appliance.now()
+            read = {"path": "/", "times": 1, "first": now, "last": now}
+            body = {"branch": self._branch, "commit": self.refs[self.head], "reads": [read], "beyond": 0, "bytes": sent}
+            self._sight.appliance.trust.state("reads", self._identity, body, now)
         self._meter.settle()
         self._authority.flush(everything=True)
         self._shown.close()

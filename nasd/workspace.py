@@ -3,7 +3,8 @@
 1. Every method decides first, then accounts, then acts; nothing touches the store on another way.
 2. What the authority cannot see is `Kind.NOT_FOUND` and missing from listings; a directory on the way to something visible is visible.
 3. What it can see and may not do is `Kind.DENIED` (`Kind.READ_ONLY` on a protected branch, `Kind.BUDGET` when spent).
-4. A rename needs the right to write both names; for a directory also everything that could be below both.
+4. A rename needs the right to write both names; for a directory also everything that could be below both. Who moves, links or copies what
+   is labelled has read it, as far as its taint goes: under the next name the label would not be seen before the next commit.
 5. A file that was opened and then lost its last name stays usable through what opened it, as POSIX wants. One that a rename
    replaced can still be opened for a moment, under the rights of the path it had: who looks a name up before an
    atomic save and opens it after gets the former file, not an error.
@@ -21,7 +22,7 @@ from typing import Any
 from interfaces.faults import Fault, Kind
 from interfaces.port import Access, Attach, AttributeChange, Attributes, Condition, Content, Document, Handle, Space, Staged, Touch
 from nasd.authority import Authority
-from nasd.deciding import Deciding, absent, join_path
+from nasd.deciding import LABEL_XATTRS, Deciding, absent, join_path
 from nasd.faults import guarded
 from nasd.meter import Meter
 from nasd.open_files import CheckedHandle, MeteredContent
@@ -84,6 +85,7 @@ class BranchWorkspace(Deciding):
         directory = self._working.path(NodeId(node))
         if not self._authority.sees(directory, None, is_directory=True):
             raise absent(directory, None)
+        self._authority.observe_names(directory)
         entries = self._working.list(NodeId(node))
         if self._authority.sees_all(directory):
             return entries
@@ -93,7 +95,7 @@ class BranchWorkspace(Deciding):
     @guarded
     def readlink(self, node: int) -> bytes:
         """Return the target of a symlink."""
-        self._demand(Action.READ, node)
+        self._demand_read(node)
         try:
             return self._working.readlink(NodeId(node))
         except Stale:
@@ -104,8 +106,10 @@ class BranchWorkspace(Deciding):
     @guarded
     def xattrs(self, node: int) -> Mapping[bytes, bytes]:
         """Return the ``user.*`` attributes."""
-        self._require_visible(node, self._working.attributes(NodeId(node)))
-        return self._working.xattrs(NodeId(node))
+        attributes = self._working.attributes(NodeId(node))
+        self._require_visible(node, attributes)
+        own = {name: value for name, value in self._working.xattrs(NodeId(node)).items() if not name.startswith(LABEL_XATTRS)}
+        return own | self._shown_label(node, attributes)
 
     @guarded
     def path(self, node: int) -> bytes:
@@ -118,14 +122,16 @@ class BranchWorkspace(Deciding):
     def open(self, node: int, access: Access) -> Handle:
         """Open a file."""
         path = self._path_of(node)
+        reading = None
         if access.read:
-            self._demand_path(Action.READ, path)
+            content = self._content_of(node)
+            self._demand_read_at(path, content)
             self._meter.spend(BudgetKind.READS, 1)
-            self._reads.add(path)
+            reading = self._reads.begin(path, content, self._authority.now())
         if access.write or access.truncate:
             self._demand_path(Action.WRITE, path)
         wanted = stored.Access(access.read, access.write, access.append, access.truncate)
-        return CheckedHandle(self._working.open(NodeId(node), wanted), self._authority, self._meter, self._open)
+        return CheckedHandle(self._working.open(NodeId(node), wanted), self._authority, self._meter, self._open, reading)
 
     @guarded
     def create(self, parent: int, name: bytes, mode: int) -> tuple[Attributes, Handle]:
@@ -155,12 +161,13 @@ class BranchWorkspace(Deciding):
     def copy(self, node: int, parent: int, name: bytes, *, condition: Condition | None = None, attach: Attach | None = None) -> Attributes:
         """Put a copy of a file under a name; it is a read of one and a write of the other."""
         source = self._path_of(node)
-        self._demand_path(Action.READ, source)
+        self._demand_read_at(source, self._content_of(node))
         self._demand_name(Action.WRITE, parent, name)
         size = self._working.attributes(NodeId(node)).size
         self._meter.spend(BudgetKind.READS, 1)
         self._meter.spend(BudgetKind.BYTES_READ, size)
-        self._reads.add(source)
+        now = self._authority.now()
+        self._reads.begin(source, self._content_of(node), now).cover(0, size, now)
         judge = self._for_caller(parent, name, condition)
         with self._spending(size):
             return self._working.copy(NodeId(node), NodeId(parent), name, condition=judge, attach=attach)
@@ -228,7 +235,7 @@ class BranchWorkspace(Deciding):
     @guarded
     def link(self, node: int, parent: int, name: bytes) -> Attributes:
         """Give a file another name; it needs the right to read and write the file under the name it has."""
-        self._demand(Action.READ, node)
+        self._demand_read(node)
         self._demand(Action.WRITE, node)
         self._demand_name(Action.WRITE, parent, name)
         return self._working.link(NodeId(node), NodeId(parent), name)
@@ -258,6 +265,9 @@ class BranchWorkspace(Deciding):
             self._demand_subtree(source, destination)
         elif replace and not exchange:
             self._keep_replaced(target, target_name, destination)
+        self._carry_label(parent, name, source)
+        if exchange:
+            self._carry_label(target, target_name, destination)
         self._working.rename(NodeId(parent), name, NodeId(target), target_name, replace=replace, exchange=exchange)
 
     @guarded
@@ -269,7 +279,13 @@ class BranchWorkspace(Deciding):
 
     @guarded
     def set_xattr(self, node: int, name: bytes, value: bytes | None) -> None:
-        """Set or (None) remove a ``user.*`` attribute."""
+        """Set or (None) remove a ``user.*`` attribute. What shows a label is not set: setting it to what it is does nothing."""
+        if name.startswith(LABEL_XATTRS):
+            if value is not None and self.xattrs(node).get(name) == value:
+                return
+            raise Fault(
+                Kind.NOT_PERMITTED, "labels are not set through attributes", hint="nas label mark raises one, nas label endorse lowers one"
+            )
         self._demand(Action.WRITE, node)
         self._meter.spend(BudgetKind.BYTES_WRITTEN, len(value or b""))
         self._working.set_xattr(NodeId(node), name, value)

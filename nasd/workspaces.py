@@ -16,6 +16,7 @@ from nasd.authority import Authority
 from nasd.identities.limits import describe_limits, read_limits
 from nasd.meter import Meter
 from nasd.protected import ProtectedTree
+from nasd.reading import ReadQuestions
 from nasd.wiring import Appliance
 from nasd.workspace import BranchWorkspace
 from store.model import CommitId, Space
@@ -70,10 +71,11 @@ def open_workspace(
     Raises `store.errors.NotFound`.
     """
     protected = at is not None or appliance.engine.branch(branch).protected
-    authority = Authority(appliance.trust, appliance.clock, identity, protected=protected)
+    authority = Authority(appliance.trust, appliance.clock, identity, protected=protected, answer=ReadQuestions(appliance).answer)
 
     def note_reads(batch: Mapping[str, Any]) -> None:
-        appliance.trust.state("reads", identity, {"branch": branch} | dict(batch), appliance.now())
+        commit = at or appliance.engine.branch(branch).head
+        appliance.trust.state("reads", identity, {"branch": branch, "commit": commit} | dict(batch), appliance.now())
 
     meter = Meter(appliance.trust, identity.lease)
     working = _reading(appliance, branch, at) if protected else appliance.engine.working(branch)

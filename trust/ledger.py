@@ -29,10 +29,20 @@ class Ledger:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._marks: tuple[Epoch, tuple[tuple[PathSet, Label], ...]] = (Epoch(-1), ())
+        self._noted: tuple[Epoch, bool] = (Epoch(-1), False)
+
+    def noted(self) -> bool:
+        """Tell whether anything is noted of any bytes at all."""
+        epoch = self._engine.epoch()
+        known, noted = self._noted
+        if known != epoch:
+            noted = not self._engine.labels.empty()
+            self._noted = epoch, noted
+        return noted
 
     def label(self, policy: CompiledPolicy, path: bytes, content: bytes) -> Label:
         """Return the label of bytes at a path; `content` is empty for what has none (a directory)."""
-        row = self._engine.labels.find(path, content) if content else None
+        row = self._engine.labels.find(path, content) if content and self.noted() else None
         if row is not None and row.endorsed:
             return row.label
         label = policy.label_of(path)
@@ -62,7 +72,10 @@ class Ledger:
     def note(self, rows: Iterable[tuple[bytes, bytes, Label]]) -> None:
         """Join labels into what is noted of bytes at paths (path, content, label); what was endorsed stays so."""
         with self._engine.transaction(durable=False):
+            first = self._engine.labels.empty()
             self._engine.labels.put([noted for row in rows if (noted := self._joined(*row)) is not None])
+            if first and not self._engine.labels.empty():
+                self._engine.bump()  # see `noted`
 
     def endorse(self, path: bytes, content: bytes, label: Label) -> None:
         """Give exactly these bytes at exactly this path a label, whatever it was. Durable when it returns."""

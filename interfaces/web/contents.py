@@ -59,7 +59,7 @@ async def extents(handle: Handle, start: int, end: int, pool: Pool, request: Req
     """
     while start < end:
         stop = min(start + PIECE, end)
-        descriptor = handle.lend(stop - start) if request.sends_extents else None
+        descriptor = handle.lend(start, stop - start) if request.sends_extents else None
         if descriptor is None:
             yield await read_part(handle, start, stop, pool)
         else:

@@ -12,15 +12,17 @@ from interfaces.git.ports import LargeFile
 from interfaces.port import Document
 from nasd.acts import recorded
 from nasd.desk import Desk
+from nasd.labelling import Labelling
 from nasd.notes import DoorNotes
 from nasd.operations.operation import NAME, TEXTS, Arguments, Operation, gives, takes
 from nasd.paths import render_path
 from nasd.readable import readable_by
 from nasd.repositories import HEADS, Uploads, open_exchange, own_branch, show
-from nasd.runs import Run
+from nasd.runs import MAIN, Run
 from store.contract import Working
 from store.errors import HostileTree, Moved
 from store.exchange import Arrival, LargeContent, Limits
+from store.model import CommitId
 from trust.model import Action, BudgetKind, Identity
 
 _ID = {"type": "string", "pattern": "^[0-9a-f]{40}$"}
@@ -94,8 +96,11 @@ class _Push:
         with ExitStack() as opened, self._charged():
             working = opened.enter_context(closing(appliance.engine.working(self.run.branch)))
             contents = {sha256: opened.enter_context(closing(content)) for sha256, content in self._open_large(working)}
-            with recorded(appliance.trust, appliance.clock, "push", self.identity, self._body(arguments)) as outcome:
+            intent = self._body(arguments)
+            with recorded(appliance.trust, appliance.clock, "push", self.identity, intent) as outcome:
                 outcome["commit"] = head = self.arrival.accept(contents)
+                main = appliance.engine.branch(MAIN).head
+                Labelling(appliance).label_range(self.run.run, CommitId(intent["expected"]), head, main)
         self._let_go()
         return {"commit": head, "branch": self.run.branch, "notices": self._notices()}
 

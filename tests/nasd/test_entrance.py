@@ -50,7 +50,7 @@ def test_what_a_closed_request_read_is_recorded_by_the_next_flush(house: HouseOf
     workspace.close()
     house.control.close()
     reads = house.house.records("reads")
-    assert [record["paths"] for record in reads] == [{"README.md": 1}]
+    assert [[(read["path"], read["times"]) for read in record["reads"]] for record in reads] == [[("README.md", 1)]]
 
 
 def test_the_branch_of_another_run_is_absent_in_the_words_of_one_that_never_was(house: HouseOfDoors) -> None:

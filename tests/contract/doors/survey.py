@@ -122,7 +122,7 @@ class Reading:
         for record in remains.trust.records(kind="denied"):
             self._denied.setdefault(record.lease, set()).add(_refusal(record.body))
         for record in remains.trust.records(kind="reads"):
-            self._read.setdefault(record.lease, Counter()).update(record.body["paths"])
+            self._read.setdefault(record.lease, Counter()).update({read["path"]: read["times"] for read in record.body["reads"]})
 
     def trace(self, each: Entered, operation: Operation) -> Trace:
         """Return what one operation left: what lies in its directory, and what is recorded of it."""

@@ -37,7 +37,7 @@ class Lent:
     def read(self, offset: int, size: int) -> bytes:
         return os.pread(self.node, min(size, self.short), offset)
 
-    def lend(self, size: int) -> int | None:
+    def lend(self, offset: int, size: int) -> int | None:
         return self.node if self.lends else None
 
     def write(self, offset: int, data: bytes) -> int:

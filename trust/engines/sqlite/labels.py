@@ -22,6 +22,10 @@ class Labels:
         rows = self._database.rows(statement, (path, content))
         return _labelled(rows[0]) if rows else None
 
+    def empty(self) -> bool:
+        """See the contract."""
+        return not self._database.rows("SELECT 1 FROM labels LIMIT 1")
+
     def of_content(self, content: bytes) -> Sequence[Labelled]:
         """See the contract."""
         statement = "SELECT path, content, origin, sensitivity, endorsed FROM labels WHERE content = ? ORDER BY path"
