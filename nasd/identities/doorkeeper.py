@@ -8,7 +8,9 @@
 4. What is counted is known here (a principal, a lease, a token): invented names share one count for each address, so that the table and
    the record stay small. A burst is recorded once, with who was meant and from where.
 5. At the Unix socket, which the kernel keeps for its owner, nothing is counted.
-6. Any thread may call.
+6. A lease counts at its doors only, and for who proves to have the key that it is bound to, when it is bound to one.
+7. A mount credential comes in at the HTTP door and speaks for a mount: `nasd.entrance` lets it do nothing but mount.
+8. Any thread may call.
 """
 
 from __future__ import annotations
@@ -29,15 +31,19 @@ from nasd.identities.keysets import PAUSE, Unreachable
 from nasd.identities.lockout import FREE, FREE_ADDRESS, begins_burst, block_of, is_shared
 from nasd.identities.oidc import Assertions
 from nasd.identities.passwords import PREFIX, AppPasswords
+from nasd.identities.proofs import proofs_of
 from nasd.identities.provisioning import resolve
 from nasd.wiring import Appliance
 from trust.credentials import Claim
 from trust.derived import SigningKey
 from trust.errors import Unauthenticated, Unknown
+from trust.leases import require_presented
 from trust.model import Identity, LeaseId
 from trust.presented import digest_of
-from trust.tokens import PRINCIPAL_PREFIX, parse_lease_token
+from trust.tokens import MOUNT_PREFIX, PRINCIPAL_PREFIX, parse_lease_token
 
+MOUNTING = "mount"
+"""The method of who came with a mount credential."""
 NOBODY = "nobody known"
 """What invented names are counted as."""
 _JWT = "eyJ"
@@ -68,6 +74,8 @@ class Doorkeeper:
         if secret.startswith(f"{PRINCIPAL_PREFIX}."):
             subject = secret.split(".", 2)[1]
             return self._look(secret, subject, arrival, lambda: _by("token", self._trust.authenticate(secret, now)))
+        if secret.startswith(f"{MOUNT_PREFIX}."):
+            return self._weigh(NOBODY, arrival, lambda: _by(MOUNTING, self._trust.authenticate(secret, now)))
         return self._weigh(_root_of(secret), arrival, lambda: _by("lease", self._trust.authenticate(secret, now)))
 
     def basic(self, user: str, password: str, arrival: Arrival) -> Identity:
@@ -102,7 +110,7 @@ class Doorkeeper:
     def admit(self, claim: Claim, arrival: Arrival) -> Identity:
         """Return whom a proven claim speaks for. Raises what `Trust.admit` raises."""
         identity = self._trust.admit(claim, self._appliance.now())
-        return replace(identity, door=arrival.door, method="token" if claim.token else "lease")
+        return _arrived(_by("token" if claim.token else "lease", identity), arrival)
 
     def refuse_signature(self, claim: Claim, arrival: Arrival) -> None:
         """Count a wrong signature. Raises `Kind.THROTTLED` for who has to wait; the door says the rest in its own words."""
@@ -175,7 +183,7 @@ class Doorkeeper:
     def _weigh(self, subject: str, arrival: Arrival, recognise: Callable[[], Identity]) -> Identity:
         """Recognise a credential, and count it where it is wrong."""
         try:
-            return replace(recognise(), door=arrival.door)
+            return _arrived(recognise(), arrival)
         except Unauthenticated as error:
             raise self._count(subject, arrival, as_fault(error)) from error
 
@@ -228,6 +236,17 @@ class Doorkeeper:
 
 def _by(method: str, identity: Identity) -> Identity:
     return replace(identity, method=method)
+
+
+def _arrived(identity: Identity, arrival: Arrival) -> Identity:
+    """Return who came in at a door. Raises `trust.errors.WrongDoor`, `trust.errors.HolderUnproven`; `Kind.DENIED` for mount credentials."""
+    door = arrival.door
+    if identity.method == MOUNTING:
+        if door not in ("", "http"):
+            raise Fault(Kind.DENIED, f"a mount credential is none for {door}", hint="show it to `nas mount`, as --lease-file")
+        door = "mount"
+    require_presented(identity.scope, door, proofs_of(arrival.certificate))
+    return replace(identity, door=door)
 
 
 def _root_of(lease_token: str) -> str:
