@@ -1,7 +1,8 @@
 """Record first, then act: the one shape of every consequential act.
 
 1. The intent is on stable storage before the body of the ``with`` runs; when it cannot be written the body never runs.
-2. The outcome follows, also when the act failed. An intent without outcome is what start-up reconciliation looks for.
+2. An intent tells the chain of actors when the lease it is done with was handed on.
+3. The outcome follows, also when the act failed. An intent without outcome is what start-up reconciliation looks for.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ def recorded(trust: Trust, clock: Clock, kind: str, identity: Identity | None, b
     Yields a mapping the block may fill with what the outcome should tell. Raises `trust.errors.RecorderUnavailable`
     before the block runs when the intent cannot be recorded.
     """
-    intent = trust.intend(kind, identity, body, int(clock()))
+    actors = list(identity.lease.scope.actors) if identity is not None and identity.lease is not None else []
+    intent = trust.intend(kind, identity, {**body, "actors": actors} if actors else body, int(clock()))
     outcome: dict[str, Any] = {}
     try:
         yield outcome

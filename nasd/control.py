@@ -43,7 +43,7 @@ class DaemonControl(Entrance):
 
     def call(self, caller: Caller, operation: str, arguments: Mapping[str, Any]) -> Document:
         """Carry out one operation."""
-        identity = identity_behind(caller)
+        identity = identity_behind(caller, operation)
         known = self._operations.get(operation)
         if known is None:
             raise Fault(Kind.NOT_FOUND, f"{operation}: no such operation", hint="/openapi.json lists them")

@@ -19,7 +19,7 @@ from typing import Any
 from interfaces.faults import Fault, Kind
 from interfaces.port import INSIDE, Arrival, Caller, Document, Notes, Signer, Workspace
 from nasd.faults import as_fault, guarded
-from nasd.identities.doorkeeper import Doorkeeper
+from nasd.identities.doorkeeper import MOUNTING, Doorkeeper
 from nasd.notes import DoorNotes
 from nasd.sight import Sight
 from nasd.views import view_record
@@ -207,8 +207,13 @@ class Entrance(ABC):
             self._doorkeeper.flush()
 
 
-def identity_behind(caller: Caller) -> Identity:
-    """Return the identity of a caller that this process let in. Raises `Kind.UNAUTHENTICATED`."""
+def identity_behind(caller: Caller, operation: str = "") -> Identity:
+    """Return the identity of a caller that this process let in, who is about to do an operation of the API, or something else.
+
+    Raises `Kind.UNAUTHENTICATED`, and `Kind.DENIED` for who came with a mount credential and does not mount.
+    """
     if not isinstance(caller, IdentifiedCaller):
         raise Fault(Kind.UNAUTHENTICATED, "the request was not authenticated", hint="send the secret as a bearer token")
+    if caller.identity.method == MOUNTING and not operation.startswith("mount."):
+        raise Fault(Kind.DENIED, "a mount credential is good for mounting, and for nothing else", hint="use the lease itself")
     return caller.identity

@@ -24,7 +24,8 @@ class GatewayControl(Entrance):
 
     def call(self, caller: Caller, operation: str, arguments: Mapping[str, Any]) -> Document:
         """Have the daemon carry out one operation. Raises `Kind.UNAVAILABLE` while it is away."""
-        return self._link.ask({"caller": describe_identity(identity_behind(caller)), "operation": operation, "arguments": dict(arguments)})
+        identity = identity_behind(caller, operation)
+        return self._link.ask({"caller": describe_identity(identity), "operation": operation, "arguments": dict(arguments)})
 
     def operations(self) -> Mapping[str, Document]:
         """Return the description of every operation."""

@@ -1,7 +1,8 @@
 """The process of one mount: it opens the state beside the daemon and serves one branch to the kernel.
 
 1. What to mount arrives on standard input; what became of it goes to the descriptor named there, as one line of JSON.
-   No secret is needed: the daemon checked the caller, and the lease's row is what counts from then on.
+   No secret is needed: the daemon checked the caller, and the lease's row is what counts from then on. It has to count at mounts,
+   and cannot be bound to a key: whoever can open the mount proves nothing.
 2. It can die at any moment: every write that returned is in the store. The daemon starts it again.
 3. What it counts (reads, denials, budgets) is flushed every second and when it ends.
 """
@@ -28,6 +29,8 @@ from nasd.processes import describe_failure, report_to
 from nasd.wiring import open_appliance
 from nasd.workspace import BranchWorkspace
 from nasd.workspaces import identity_of, open_workspace
+from trust.errors import TrustError
+from trust.leases import require_presented
 
 FLUSH_SECONDS = 1.0
 log = logging.getLogger("nasd.mount")
@@ -40,7 +43,7 @@ def main() -> int:
     report = int(spec["report"])
     try:
         _serve(spec, report)
-    except (Fault, StartError, OSError) as error:
+    except (Fault, TrustError, StartError, OSError) as error:
         fault = as_fault(error) if not isinstance(error, StartError) else Fault(Kind.UNAVAILABLE, error.message, hint=error.hint)
         log.error("cannot mount %s: %s", spec["mountpoint"], fault.message)
         report_to(report, describe_failure(fault))
@@ -53,7 +56,8 @@ def _serve(spec: dict[str, Any], report: int) -> None:
     recover_mountpoint(mountpoint)
     check_mountpoint(mountpoint, [Path(spec["home"])])
     appliance = open_appliance(Settings(home=Path(spec["home"])), "gateway")
-    identity = identity_of(appliance, principal=spec["principal"], lease=spec["lease"])
+    identity = identity_of(appliance, principal=spec["principal"], lease=spec["lease"], door="mount")
+    require_presented(identity.scope, "mount", frozenset())
     workspace = open_workspace(appliance, identity, spec["branch"], _no_commit)
     options = Options(uid=os.getuid(), gid=os.getgid(), allow_other=spec["allow_other"])
     stop = threading.Event()

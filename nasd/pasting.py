@@ -38,6 +38,12 @@ def mcp_settings(url: str, secret: str) -> Document:
     return {"url": url, "settings": server, "text": json.dumps({"mcpServers": {"agent-nas": server}}, indent=2) + "\n"}
 
 
+def mount_settings(run: str, credential: str) -> Document:
+    """Return what mounts a run's branch, and does nothing else: a file that only its owner reads, and the command that is given it."""
+    text = f"(umask 077 && printf '%s\\n' {shlex.quote(credential)} > {run}.mount)\nnas mount --lease-file {run}.mount {run} DIRECTORY\n"
+    return {"url": "", "settings": {"credential": credential}, "text": text}
+
+
 def basic_settings(door: str, doors: Mapping[str, str], branch: str, user: str, password: str) -> Document:
     """Return the settings of a git or WebDAV client (HTTP Basic)."""
     settings = {"user": user, "password": password}

@@ -26,6 +26,7 @@ from store.errors import NotFound
 from store.model import CommitId, Committed, Note, Provenance
 from trust.errors import Unknown
 from trust.gates import Question, act_digest, describe_end, releases
+from trust.labels import Label
 from trust.model import (
     USUAL,
     Action,
@@ -81,7 +82,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a run asks for; `ttl` is in seconds, None leaves it to the policy."""
+    """What a run asks for; `ttl` is in seconds, None leaves it to the policy. The rest is what `trust.model.Scope` says of it."""
 
     role: str
     paths: tuple[str, ...] = ("**",)
@@ -91,11 +92,28 @@ class Request:
     budgets: Mapping[BudgetKind, int] | None = None
     gate: str | None = None
     destinations: tuple[str, ...] = ()
+    doors: frozenset[str] | None = None
+    ceiling: Label | None = None
+    actors: tuple[str, ...] = ()
+    holder: str = ""
+    depth: int | None = None
 
     def scope(self, now: int) -> Scope:
         """Return the scope of the lease when it starts now."""
-        expires = now + (self.ttl or DAY)
-        return Scope(self.paths, self.actions, now, expires, self.purpose, dict(self.budgets or {}), destinations=self.destinations)
+        return Scope(
+            self.paths,
+            self.actions,
+            now,
+            now + (self.ttl or DAY),
+            self.purpose,
+            dict(self.budgets or {}),
+            self.destinations,
+            self.doors,
+            self.ceiling,
+            self.actors,
+            self.holder,
+            self.depth,
+        )
 
     def filled(self, limits: Limits) -> Request:
         """Return the request with what it left open set to what the policy gives at once."""
@@ -114,7 +132,19 @@ class Request:
             "ttl": self.ttl,
             "budgets": {kind.value: amount for kind, amount in sorted((self.budgets or {}).items(), key=lambda item: item[0].value)},
             "destinations": sorted(self.destinations),
+            **self._limits(),
         }
+
+    def _limits(self) -> dict[str, Any]:
+        """Return the limits that most requests leave open, where this one does not."""
+        limits = {
+            "doors": sorted(self.doors or ()),
+            "ceiling": str(self.ceiling or ""),
+            "actors": list(self.actors),
+            "holder": self.holder,
+            "depth": self.depth,
+        }
+        return {name: value for name, value in limits.items() if value not in ([], "", None)}
 
 
 class Runs:
@@ -318,7 +348,7 @@ class Runs:
             raise Fault(Kind.GATED, f"gate {gate.id} still waits for {gate.required_role}", gate=gate.id, hint="`nas gate list` shows it")
         now = self._appliance.now()
         if not releases(gate, now):
-            raise Fault(Kind.DENIED, f"gate {gate.id}: {describe_end(gate, now)}", hint=gate.comment or "ask again")
+            raise Fault(Kind.DENIED, f"gate {gate.id}: {describe_end(gate, now)}", hint="ask again")
         return Permit(gate.id, gate)
 
     # -- working --------------------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from nasd.config import Settings
 from nasd.entrance import IdentifiedCaller
 from nasd.faults import as_fault
 from nasd.gateway import GatewayControl
+from nasd.identities.proofs import proofs_of
 from nasd.keys import Keys
 from nasd.link import LinkClient
 from nasd.repositories import GitRepositories
@@ -29,6 +30,7 @@ from nasd.wiring import Appliance, open_appliance
 from nasd.workspaces import identity_of
 from store.errors import StoreError
 from trust.errors import TrustError
+from trust.leases import require_presented
 
 _PIECE = 1 << 18
 _THREADS = 4
@@ -51,7 +53,9 @@ def serve_ssh(settings: Settings, key: str, command: str, protocol: str) -> None
 def _identify(appliance: Appliance, key: str) -> IdentifiedCaller:
     try:
         registered = Keys(appliance.trust).find(key)
-        return IdentifiedCaller(identity_of(appliance, principal=registered.principal, lease=registered.lease, door="git", method="key"))
+        identity = identity_of(appliance, principal=registered.principal, lease=registered.lease, door="ssh", method="key")
+        require_presented(identity.scope, "ssh", proofs_of(fingerprint=registered.fingerprint))
+        return IdentifiedCaller(identity)
     except (StoreError, TrustError) as error:
         raise as_fault(error) from error
 

@@ -10,7 +10,7 @@ from nasd.durations import render_time
 from nasd.paths import render_path
 from store.model import Branch, Change, Commit, Conflict, Side
 from trust.leases import lease_state
-from trust.model import BudgetKind, Bypass, Gate, Lease, LeaseState, Principal, Record, Token
+from trust.model import BudgetKind, Bypass, Gate, Lease, LeaseState, Principal, Record, Scope, Token
 
 
 def page(items: Iterable[Document], *, after: str | None = None, truncated: bool = False) -> Document:
@@ -49,14 +49,28 @@ def view_lease(lease: Lease, now: int) -> Document:
         "principal": lease.principal,
         "on_behalf_of": lease.on_behalf_of,
         "state": lease_state(lease, now).value,
-        "paths": list(lease.scope.paths),
-        "actions": sorted(action.value for action in lease.scope.actions),
+        **view_scope(lease.scope),
         "not_before": render_time(lease.scope.not_before),
         "expires": render_time(lease.scope.expires),
-        "purpose": lease.scope.purpose,
         "budgets": view_budgets(lease.scope.budgets, lease.used),
         "parent": lease.parent,
         "reason": lease.reason,
+    }
+
+
+def view_scope(scope: Scope) -> Document:
+    """Return what a lease allows, with its end in seconds since the epoch; None where it is not limited."""
+    return {
+        "paths": list(scope.paths),
+        "actions": sorted(action.value for action in scope.actions),
+        "expires": scope.expires,
+        "purpose": scope.purpose,
+        "destinations": list(scope.destinations),
+        "doors": None if scope.doors is None else sorted(scope.doors),
+        "ceiling": None if scope.ceiling is None else str(scope.ceiling),
+        "actors": list(scope.actors),
+        "holder": scope.holder or None,
+        "depth": scope.depth,
     }
 
 

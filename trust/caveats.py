@@ -22,8 +22,8 @@ Caveat = Mapping[str, Any]
 """One narrowing, by the letters of `CAVEATS`."""
 DOORS = frozenset({"http", "webdav", "git", "s3", "mcp", "mount", "ssh"})
 """Where a lease can be used; ``git`` is git over HTTP, ``ssh`` git over SSH."""
-PROOFS = {"ssh": "SHA256:", "x5t": "", "jkt": ""}
-"""The kinds of keys a holder can have (of SSH, of a certificate, of DPoP), and what their thumbprints start with."""
+PROOFS = {"ssh": "SHA256:", "x5t": ""}
+"""The kinds of keys a holder can have (of SSH, of a client certificate), and what their thumbprints start with."""
 MAX_PATTERNS = 64
 """The most patterns in all caveats of a token."""
 MAX_PURPOSE = 200

@@ -108,7 +108,7 @@ def _check_delegation(scope: Scope) -> None:
     if len(scope.actors) > MAX_ACTORS or not all(map(is_actor, scope.actors)):
         raise ScopeInvalid("actors", f"at most {MAX_ACTORS} names that can be read on one line")
     if scope.holder and not is_thumbprint(scope.holder):
-        raise ScopeInvalid("holder", "write the thumbprint of a key as ssh:SHA256:..., x5t:... or jkt:...")
+        raise ScopeInvalid("holder", "write the thumbprint of a key as ssh:SHA256:... or x5t:...")
     if scope.depth is not None and not 0 <= scope.depth <= MAX_DEPTH:
         raise ScopeInvalid("depth", f"a number from 0 to {MAX_DEPTH}")
 

@@ -35,8 +35,9 @@ def find_run(session: Session, run: str | None) -> str:
 def own_lease(session: Session) -> str:
     """Return the lease a verb acts with. Raises `click.UsageError` when it acts with a token."""
     if session.acts_with_lease:
-        for run in session.client.items("/v1/runs"):
-            return str(run["lease"])
+        from nasd.narrowing import lease_of
+
+        return lease_of(session.secret or "")
     raise click.UsageError("name a lease: `nas lease list` shows them")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import click
@@ -47,29 +47,41 @@ def read_path(text: str) -> str:
 
 
 def scope_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that say what a lease allows: paths, actions, ttl, purpose, budgets."""
+    """Add the options that say what a lease allows; read them with `read_scope`."""
     options: tuple[Decorator, ...] = (
         click.option("--paths", multiple=True, metavar="PATTERN", help="Paths, such as src/**; repeatable, or with commas."),
-        click.option("--actions", multiple=True, metavar="ACTION", help="list, read, write, delete, propose; repeatable, or with commas."),
+        click.option(
+            "--actions", multiple=True, metavar="ACTION", help="list, read, write, delete, propose, egress; repeatable, or with commas."
+        ),
         click.option("--ttl", metavar="DURATION", help="How long the lease counts, such as 90s, 8h or 7d."),
         click.option("--purpose", help="What the work is for; people read it at a gate."),
         click.option(
             "--budget", "budgets", multiple=True, metavar="NAME=AMOUNT", help="reads, bytes_read, bytes_written, commits; repeatable."
         ),
+        click.option("--destination", "destinations", multiple=True, metavar="ACCOUNT", help="An account it may act through; repeatable."),
+        click.option("--doors", multiple=True, metavar="DOOR", help="Where it counts: http, webdav, git, s3, mcp, mount, ssh."),
+        click.option("--ceiling", metavar="LABEL", help="The highest label it may read, such as internal/public or /public."),
+        click.option("--actor", "actors", multiple=True, metavar="NAME", help="Whom it is handed on to; repeatable, in order."),
+        click.option("--holder", metavar="KEY", help="The key it is bound to: ssh:SHA256:... or x5t:..."),
+        click.option("--depth", type=click.IntRange(0, 32), help="How many generations of narrower leases may hang below it."),
     )
     for option in reversed(options):
         function = option(function)
     return function
 
 
-def read_scope(
-    paths: Sequence[str], actions: Sequence[str], ttl: str | None, purpose: str | None, budgets: Sequence[str]
-) -> dict[str, Any]:
+def read_scope(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return what `scope_options` were given as arguments of an operation. Raises `click.UsageError`."""
     return {
-        "paths": read_list(paths),
-        "actions": read_list(actions),
-        "ttl": ttl,
-        "purpose": purpose,
-        "budgets": read_budgets(budgets) or None,
+        "paths": read_list(given["paths"]),
+        "actions": read_list(given["actions"]),
+        "ttl": given["ttl"],
+        "purpose": given["purpose"],
+        "budgets": read_budgets(given["budgets"]) or None,
+        "destinations": read_list(given["destinations"]),
+        "doors": read_list(given["doors"]),
+        "ceiling": given["ceiling"],
+        "actors": list(given["actors"]) or None,
+        "holder": given["holder"],
+        "depth": given["depth"],
     }

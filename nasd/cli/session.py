@@ -57,6 +57,18 @@ class Session:
         environment = {"NAS_LEASE_FILE": self._lease_file} if self._lease_file else os.environ
         return secret_of(environment, self.settings)
 
+    def offered_secret(self, source: str | None) -> str:
+        """Return the secret that a verb works on without the server: one line of standard input (``-``), or the one in force (None).
+
+        Raises `click.UsageError` when there is none.
+        """
+        if source not in (None, "-"):
+            raise click.UsageError("without the server a lease is its secret: give - and the secret on standard input")
+        secret = sys.stdin.readline().strip() if source else self.secret
+        if not secret:
+            raise click.UsageError("there is no secret: use --lease-file or NAS_LEASE, or give - and the secret on standard input")
+        return secret
+
     @property
     def ssh_request(self) -> tuple[str, str]:
         """Return what an SSH client asked its server to run, and the git protocol it speaks."""

@@ -7,8 +7,7 @@ from interfaces.port import Document
 from nasd.acts import recorded
 from nasd.desk import Desk
 from nasd.operations.operation import (
-    BUDGETS,
-    DURATION,
+    MAYBE_TEXT,
     NAME,
     TEXT,
     TEXTS,
@@ -21,9 +20,11 @@ from nasd.operations.operation import (
     seconds,
     takes,
 )
-from nasd.pasting import basic_settings, mcp_settings, s3_settings
-from nasd.views import page, view_lease
-from trust.model import Action, BudgetKind, Identity, Lease, LeaseId, LeaseState, RunId, Scope
+from nasd.operations.scopes import SCOPE, Limits, read_budgets, read_limits
+from nasd.pasting import basic_settings, mcp_settings, mount_settings, s3_settings
+from nasd.views import page, view_lease, view_scope
+from trust.derived import derive_mount
+from trust.model import Action, Identity, Lease, LeaseId, LeaseState, RunId, Scope
 
 _STATES = [state.value for state in LeaseState]
 
@@ -46,7 +47,7 @@ def _narrow(desk: Desk, identity: Identity, arguments: Arguments) -> Document:
     _require_control(desk, identity, lease)
     scope = _narrowed(lease.scope, arguments, desk.appliance.now())
     trust = desk.appliance.trust
-    body = {"parent": lease.id, "paths": list(scope.paths), "actions": sorted(a.value for a in scope.actions), "expires": scope.expires}
+    body = {"parent": lease.id} | view_scope(scope)
     with recorded(trust, desk.appliance.clock, "lease.narrow", identity, body) as outcome:
         child, secret = trust.narrow_lease(lease.id, scope, desk.appliance.now())
         outcome["lease"] = child.id
@@ -54,11 +55,17 @@ def _narrow(desk: Desk, identity: Identity, arguments: Arguments) -> Document:
 
 
 def _narrowed(scope: Scope, arguments: Arguments, now: int) -> Scope:
-    actions = actions_argument(arguments["actions"]) if arguments.get("actions") else scope.actions
-    budgets = dict(scope.budgets) | {BudgetKind(name): amount for name, amount in arguments.get("budgets", {}).items()}
-    expires = now + seconds(arguments["ttl"], "ttl") if "ttl" in arguments else scope.expires
-    purpose = arguments.get("purpose", scope.purpose)
-    return Scope(tuple(arguments.get("paths", scope.paths)), actions, scope.not_before, expires, purpose, budgets)
+    limits = read_limits(arguments)
+    limits["actors"] = (*scope.actors, *limits.get("actors", ()))
+    return Scope(
+        tuple(arguments.get("paths", scope.paths)),
+        actions_argument(arguments["actions"]) if arguments.get("actions") else scope.actions,
+        scope.not_before,
+        now + seconds(arguments["ttl"], "ttl") if "ttl" in arguments else scope.expires,
+        arguments.get("purpose", scope.purpose),
+        dict(scope.budgets) | read_budgets(arguments),
+        **(Limits(destinations=scope.destinations) | limits),
+    )
 
 
 def _revoke(desk: Desk, identity: Identity, arguments: Arguments) -> Document:
@@ -86,6 +93,8 @@ def _credentials(desk: Desk, identity: Identity, arguments: Arguments) -> Docume
             settings = s3_settings(doors["s3"], lease.run, access_key, secret, token)
         elif arguments["for"] == "mcp":
             settings = mcp_settings(doors["mcp"], trust.lease_secret(lease.id))
+        elif arguments["for"] == "mount":
+            settings = mount_settings(lease.run, derive_mount(trust.lease_secret(lease.id)))
         else:
             settings = basic_settings(arguments["for"], doors, branch, lease.id, trust.basic_password(lease.id))
     return {"lease": lease.id, "run": lease.run, "for": arguments["for"], **settings}
@@ -130,6 +139,12 @@ _LEASE = {
     "actions": TEXTS,
     "expires": TIME,
     "budgets": {"type": "object"},
+    "destinations": TEXTS,
+    "doors": {"type": ["array", "null"], "items": TEXT},
+    "ceiling": MAYBE_TEXT,
+    "actors": TEXTS,
+    "holder": MAYBE_TEXT,
+    "depth": {"type": ["integer", "null"]},
 }
 
 OPERATIONS = (
@@ -151,7 +166,7 @@ OPERATIONS = (
         "/v1/leases/{lease}/narrow",
         "Derive a narrower lease; its secret is shown this once",
         _narrow,
-        takes({"lease": NAME}, paths=TEXTS, actions=TEXTS, ttl=DURATION, purpose=TEXT, budgets=BUDGETS),
+        takes({"lease": NAME}, **SCOPE),
         gives(secret=TEXT, **_LEASE),
         effect=True,
         status=201,
@@ -162,7 +177,7 @@ OPERATIONS = (
         "/v1/leases/{lease}/credentials",
         "Get what a client of another door needs to use a lease, paste-ready",
         _credentials,
-        takes({"lease": NAME, "for": {"enum": ["s3", "git", "webdav", "mcp"]}}),
+        takes({"lease": NAME, "for": {"enum": ["s3", "git", "webdav", "mcp", "mount"]}}),
         gives(lease=NAME, run=NAME, url=TEXT, settings={"type": "object"}, text=TEXT),
     ),
     Operation(

@@ -10,7 +10,7 @@ from interfaces.faults import Fault, Kind
 from interfaces.port import Document
 from nasd.durations import parse_duration
 from nasd.paths import parse_path
-from trust.model import LEASABLE, Action
+from trust.model import LEASABLE, USUAL, Action
 
 if TYPE_CHECKING:
     from nasd.desk import Desk
@@ -108,9 +108,9 @@ def path_argument(text: str) -> bytes:
 
 
 def actions_argument(names: Sequence[str] | None) -> frozenset[Action]:
-    """Return the actions a lease should carry; none named means all it can. Raises `Kind.INVALID`."""
+    """Return the actions a lease should carry; none named means the usual ones. Raises `Kind.INVALID`."""
     if not names:
-        return LEASABLE
+        return USUAL
     known = {action.value: action for action in LEASABLE}
     for name in names:
         if name not in known:

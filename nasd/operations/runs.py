@@ -10,9 +10,7 @@ from interfaces.port import Document
 from nasd.desk import Desk, limited
 from nasd.durations import render_time
 from nasd.operations.operation import (
-    BUDGETS,
     COUNT,
-    DURATION,
     LIMIT,
     MAYBE_TEXT,
     NAME,
@@ -27,10 +25,11 @@ from nasd.operations.operation import (
     seconds,
     takes,
 )
+from nasd.operations.scopes import SCOPE, read_budgets, read_limits
 from nasd.runs import Request, Run
 from nasd.views import view_change, view_lease
 from store.errors import NotFound
-from trust.model import BudgetKind, Identity, LeaseId
+from trust.model import Action, Identity, LeaseId
 
 _STATES = ["active", "ended", "expired", "revoked", "trashed", "removed"]
 
@@ -43,15 +42,16 @@ def _start(desk: Desk, identity: Identity, arguments: Arguments) -> Document:
 
 
 def _request(arguments: Arguments) -> Request:
-    budgets = {BudgetKind(name): amount for name, amount in arguments.get("budgets", {}).items()}
+    limits = read_limits(arguments)
     return Request(
         role=arguments["role"],
         paths=tuple(arguments.get("paths") or ("**",)),
-        actions=actions_argument(arguments.get("actions")),
+        actions=actions_argument(arguments.get("actions")) | ({Action.EGRESS} if limits.get("destinations") else set()),
         ttl=seconds(arguments["ttl"], "ttl") if "ttl" in arguments else None,
         purpose=arguments.get("purpose", ""),
-        budgets=budgets,
+        budgets=read_budgets(arguments),
         gate=arguments.get("gate"),
+        **limits,
     )
 
 
@@ -147,7 +147,7 @@ OPERATIONS = (
         "/v1/runs",
         "Start a run: a branch of its own and a lease, whose secret is shown this once",
         _start,
-        takes({"role": NAME}, paths=TEXTS, actions=TEXTS, ttl=DURATION, purpose=TEXT, budgets=BUDGETS, gate=NAME),
+        takes({"role": NAME}, gate=NAME, **SCOPE),
         gives(run=NAME, branch=NAME, lease=NAME, secret=TEXT, role=NAME, base=NAME, expires=TIME, paths=TEXTS, actions=TEXTS),
         effect=True,
         status=201,

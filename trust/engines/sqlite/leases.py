@@ -16,11 +16,12 @@ from trust.budgets import Account
 from trust.canonical import canonical
 from trust.engines.sqlite.database import Database
 from trust.errors import Taken, Unknown
+from trust.labels import Label, Origin, Sensitivity
 from trust.leases import Chain
 from trust.model import Action, BudgetKind, Lease, LeaseId, PrincipalName, RunId, Scope
 
 _LEASE = """SELECT id, run, principal, on_behalf_of, paths, actions, not_before, expires, purpose, created, parent, revoked, reason,
-root, caveats, epoch, (SELECT json_group_array(json_array(kind, most, used)) FROM budgets WHERE lease = leases.id) FROM leases"""
+root, caveats, epoch, limits, (SELECT json_group_array(json_array(kind, most, used)) FROM budgets WHERE lease = leases.id) FROM leases"""
 _UP = """WITH RECURSIVE up(id, parent, depth) AS (
     SELECT id, parent, 0 FROM leases WHERE id = ?
     UNION ALL SELECT leases.id, leases.parent, depth + 1 FROM leases JOIN up ON leases.id = up.parent
@@ -41,7 +42,7 @@ class Leases:
         try:
             self._database.change(
                 """INSERT INTO leases(id, run, principal, on_behalf_of, paths, actions, not_before, expires, purpose, created, parent,
-                revoked, reason, root, caveats, epoch) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+                revoked, reason, root, caveats, epoch, limits) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
                 _values(lease, chain),
             )
         except apsw.ConstraintError as error:
@@ -101,13 +102,31 @@ def _values(lease: Lease, chain: Chain) -> tuple[Any, ...]:
         *(lease.id, lease.run, lease.principal, lease.on_behalf_of),
         *(canonical(list(scope.paths)), canonical(sorted(action.value for action in scope.actions))),
         *(scope.not_before, scope.expires, scope.purpose, lease.created, lease.parent, lease.revoked, lease.reason),
-        *(chain.root, canonical(list(chain.caveats)), chain.epoch),
+        *(chain.root, canonical(list(chain.caveats)), chain.epoch, canonical(_limits(scope))),
     )
+
+
+def _limits(scope: Scope) -> dict[str, Any]:
+    """Return what most leases leave open and have no column for; what this one leaves open is not in it."""
+    limits: dict[str, Any] = {}
+    if scope.destinations:
+        limits["destinations"] = list(scope.destinations)
+    if scope.doors is not None:
+        limits["doors"] = sorted(scope.doors)
+    if scope.ceiling is not None:
+        limits["ceiling"] = [int(scope.ceiling.origin), int(scope.ceiling.sensitivity)]
+    if scope.actors:
+        limits["actors"] = list(scope.actors)
+    if scope.holder:
+        limits["holder"] = scope.holder
+    if scope.depth is not None:
+        limits["depth"] = scope.depth
+    return limits
 
 
 def _lease(row: tuple[Any, ...]) -> Lease:
     lease, run, principal, owner, paths, actions, not_before, expires, purpose, created, parent, revoked, reason = row[:13]
-    budgets = json.loads(row[16])
+    limits, budgets = json.loads(row[16]), json.loads(row[17])
     scope = Scope(
         paths=tuple(json.loads(paths)),
         actions=frozenset(Action(action) for action in json.loads(actions)),
@@ -115,6 +134,12 @@ def _lease(row: tuple[Any, ...]) -> Lease:
         expires=expires,
         purpose=purpose,
         budgets={BudgetKind(kind): limit for kind, limit, _ in budgets if limit is not None},
+        destinations=tuple(limits.get("destinations", ())),
+        doors=frozenset(limits["doors"]) if "doors" in limits else None,
+        ceiling=Label(Origin(limits["ceiling"][0]), Sensitivity(limits["ceiling"][1])) if "ceiling" in limits else None,
+        actors=tuple(limits.get("actors", ())),
+        holder=limits.get("holder", ""),
+        depth=limits.get("depth"),
     )
     used = {BudgetKind(kind): amount for kind, _, amount in budgets if amount}
     parent_id = None if parent is None else LeaseId(parent)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from nasd.cli.options import read_scope, scope_options
@@ -19,14 +21,10 @@ def command(
     session: Session,
     role: str,
     program: tuple[str, ...],
-    paths: tuple[str, ...],
-    actions: tuple[str, ...],
-    ttl: str | None,
-    purpose: str | None,
-    budgets: tuple[str, ...],
     message: str | None,
     variables: tuple[str, ...],
     no_propose: bool,
+    **scope: Any,
 ) -> int:
     """Run a command on a branch of its own.
 
@@ -37,6 +35,6 @@ def command(
     """
     from nasd.cli.execution import Execution
 
-    request = {"role": role, **read_scope(paths, actions, ttl, purpose, budgets)}
+    request = {"role": role, **read_scope(scope)}
     execution = Execution(session, request, program, variables, message=message or " ".join(program), proposes=not no_propose)
     return execution.carry_out()
