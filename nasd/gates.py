@@ -114,13 +114,13 @@ class Gates:
 
     def carry_out(self, gate: Gate, identity: Identity | None) -> Document:
         """Do what follows from a decided gate, and close it. Repeats change nothing."""
-        executor = self._executors.get(kind_of(gate.subject))
+        executor, approved = self._executors.get(kind_of(gate.subject)), gate.state is GateState.APPROVED
         if executor is None:
-            if gate.state is not GateState.APPROVED:
+            if not approved:
                 self._asking.close(gate, gate.state.value, identity)
             return {"decision": gate.state.value}
         result = executor.carry_out(gate, identity)
-        self._asking.close(gate, str(result["decision"]), identity)
+        self._asking.close(gate, str(result["decision"]) if approved else gate.state.value, identity)
         return result
 
     def finish(self) -> None:

@@ -254,7 +254,8 @@ def describe_end(gate: Gate, now: int) -> str:
         return f"already approved{by} and used"
     if gate.state is GateState.APPROVED and _is_over(gate, now):
         return f"approved{by}, but not used in time"
-    return f"already {gate.state.value}{by}"
+    because = f": {gate.comment}" if gate.comment and gate.state is not GateState.APPROVED else ""
+    return f"already {gate.state.value}{by}{because}"
 
 
 # -- bypasses ---------------------------------------------------------------------------------------------------------

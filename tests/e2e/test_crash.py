@@ -46,8 +46,11 @@ watch_steps(step)
 for name in ("fdatasync", "fsync"):
     setattr(os, name, counted(getattr(os, name)))
 import trust.service as service
-for name in ("intend", "conclude", "put_document", "consume_gate", "answer_gate", "issue_lease", "revoke_lease", "open_gate"):
+import trust.questions as questions
+for name in ("intend", "conclude", "put_document", "issue_lease", "revoke_lease"):
     setattr(service.Trust, name, counted(getattr(service.Trust, name)))
+for name in ("ask", "answer", "acknowledge", "close", "withdraw", "supersede", "expire"):
+    setattr(questions.Questions, name, counted(getattr(questions.Questions, name)))
 armed = True
 print("ready", flush=True)
 served.run()

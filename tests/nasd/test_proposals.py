@@ -8,7 +8,7 @@ from interfaces.faults import Fault, Kind
 from nasd.runs import MAIN, Run
 from tests.nasd.conftest import House
 from trust.errors import GateClosed
-from trust.model import Gate, GateId, GateState
+from trust.model import Gate, GateId, GatePhase, GateState
 from trust.policy import default_policy
 
 MANY = {f"many/{number}.txt": b"x" for number in range(201)}
@@ -59,7 +59,8 @@ def test_a_large_proposal_waits_for_a_person_and_then_merges(house: House) -> No
     assert house.appliance.engine.branch(MAIN).head == main
     assert approve(house, gate)["decision"] == "merged"
     assert house.read_main("many/7.txt") == b"x"
-    assert house.trust.gate(gate.id).state is GateState.CONSUMED
+    used = house.trust.gate(gate.id)
+    assert (used.state, used.phase, used.outcome) == (GateState.APPROVED, GatePhase.CLOSED, "merged")
 
 
 def test_a_rejected_proposal_changes_nothing_and_says_who_said_no(house: House) -> None:
@@ -93,15 +94,29 @@ def test_nobody_answering_means_the_frozen_fallback(house: House) -> None:
         approve(house, gate_of(house, document))
 
 
-def test_a_branch_that_moved_after_the_question_needs_another_decision(house: House) -> None:
+def test_a_branch_that_moved_after_the_question_supersedes_it_and_says_by_what(house: House) -> None:
     run, _ = house.start()
     document = propose(house, run, MANY)
     house.write(run, {"many/0.txt": b"something else"})
-    house.runs.commit(run, house.owner, "later")
+    commit = house.runs.commit(run, house.owner, "later")["commit"]
     main = house.appliance.engine.branch(MAIN).head
-    result = approve(house, gate_of(house, document))
-    assert (result["decision"], result["state"]) == ("refused", "stale")
+    with pytest.raises(GateClosed, match=f"superseded by commit:{commit}"):
+        approve(house, gate_of(house, document))
+    gate, proposal = gate_of(house, document), house.proposals.find(str(document["proposal"]))
+    assert (gate.state, gate.phase, gate.successor) == (GateState.SUPERSEDED, GatePhase.CLOSED, f"commit:{commit}")
+    assert (proposal.state, str(commit) in proposal.reason) == ("stale", True)
     assert house.appliance.engine.branch(MAIN).head == main
+    assert house.records("gate.superseded") == [{"gate": gate.id, "successor": f"commit:{commit}"}]
+
+
+def test_a_later_proposal_supersedes_the_one_that_waits_without_anybody_asking(house: House) -> None:
+    run, _ = house.start()
+    first = propose(house, run, MANY)
+    second = propose(house, run, {"many/0.txt": b"something else"})
+    house.gates.tick()
+    assert gate_of(house, first).successor == second["gate"]
+    assert approve(house, gate_of(house, second))["decision"] == "merged"
+    assert house.read_main("many/0.txt") == b"something else"
 
 
 def test_main_moving_elsewhere_does_not_void_an_approval(house: House) -> None:
@@ -114,7 +129,7 @@ def test_main_moving_elsewhere_does_not_void_an_approval(house: House) -> None:
     assert house.read_main("many/7.txt") == b"x"
 
 
-def test_main_moving_under_the_same_paths_voids_an_approval(house: House) -> None:
+def test_main_moving_under_the_same_paths_is_another_question(house: House) -> None:
     run, _ = house.start()
     text = b"".join(b"line %d\n" % number for number in range(40))
     seed, _ = house.start()
@@ -123,9 +138,14 @@ def test_main_moving_under_the_same_paths_voids_an_approval(house: House) -> Non
     document = propose(house, run, MANY | {"shared.txt": text.replace(b"line 1\n", b"line one\n")})
     other, _ = house.start()
     assert propose(house, other, {"shared.txt": text.replace(b"line 38\n", b"line thirty-eight\n")})["decision"] == "merged"
-    result = approve(house, gate_of(house, document))
-    assert result["state"] == "stale"
+    gate = gate_of(house, document)
+    with pytest.raises(GateClosed, match="superseded by g"):
+        approve(house, gate)
     assert house.read_main("shared.txt") == text.replace(b"line 38\n", b"line thirty-eight\n")
+    fresh = gate_of(house, house.proposals.document(house.proposals.find(str(document["proposal"]))))
+    assert fresh.id == house.trust.gate(gate.id).successor and fresh.card["overlap_paths"] == ["shared.txt"]
+    assert approve(house, fresh)["decision"] == "merged"
+    assert house.read_main("shared.txt") == text.replace(b"line 1\n", b"line one\n").replace(b"line 38\n", b"line thirty-eight\n")
 
 
 def test_a_conflict_names_its_paths_and_leaves_both_sides(house: House) -> None:

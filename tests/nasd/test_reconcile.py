@@ -10,7 +10,7 @@ from nasd.runs import MAIN, Run
 from store.errors import NotFound
 from store.model import CommitId, Note
 from tests.nasd.conftest import House
-from trust.model import GateId, GateState
+from trust.model import GateId, GatePhase, GateState
 
 
 class PowerGone(BaseException):
@@ -87,13 +87,13 @@ def test_an_approval_whose_merge_never_began_is_carried_out(house: House, monkey
     document = house.proposals.propose(run, house.owner, "many")
     gate = house.trust.gate(GateId(document["gate"]))
     with monkeypatch.context() as patched:
-        patched.setattr(house.proposals, "gate_answered", die)
+        patched.setattr(house.proposals, "carry_out", die)
         with pytest.raises(PowerGone):
             house.gates.answer(gate.id, gate.digest, house.owner, "yes", approve=True)
     assert house.trust.gate(gate.id).state is GateState.APPROVED
     house.reconciliation.finish()
     assert house.proposals.find(document["proposal"]).state == "merged"
-    assert house.trust.gate(gate.id).state is GateState.CONSUMED
+    assert house.trust.gate(gate.id).phase is GatePhase.CLOSED
 
 
 def test_an_approval_that_died_after_it_was_used_and_before_the_merge_is_carried_out(house: House, monkeypatch: pytest.MonkeyPatch) -> None:

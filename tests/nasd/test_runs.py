@@ -50,7 +50,7 @@ def test_a_request_beyond_the_envelope_waits_for_a_person_and_starts_once(house:
     document = house.runs.start(house.owner, Request("coder", ttl=7 * 86400, gate=fault.gate))
     scope = house.trust.lease(LeaseId(document["lease"])).scope
     assert scope.expires - scope.not_before == 7 * 86400
-    with pytest.raises(Fault, match="consumed"):
+    with pytest.raises(Fault, match="approved by owner and used"):
         house.runs.start(house.owner, Request("coder", ttl=7 * 86400, gate=fault.gate))
 
 

@@ -47,11 +47,11 @@ def _read_all(terminal: int) -> bytes:
 def test_a_person_sees_the_card_and_answers_for_exactly_it(desk: Desk) -> None:
     desk.counter.answers |= {
         "gate.show": {**GATE, "card": CARD},
-        "gate.approve": {**GATE, "state": "consumed", "result": {"decision": "merged"}},
+        "gate.approve": {**GATE, "state": "approved", "result": {"decision": "merged"}},
     }
     code, shown = at_terminal(desk, ["gate", "approve", "gate-1"], b"y\n")
     assert code == 0
-    assert shown.index("merge builder/run-1 into main") < shown.index("approve this?") < shown.index("consumed")
+    assert shown.index("merge builder/run-1 into main") < shown.index("approve this?") < shown.index("approved")
     assert desk.asked()[-1] == ("gate.approve", {"gate": "gate-1", "digest": "sha256:abc"})
 
 

@@ -211,7 +211,7 @@ def test_a_proposal_ends_as_it_was_decided(desk: Desk, decision: str, code: int)
 def test_a_gate_is_answered_for_the_card_that_was_judged(desk: Desk) -> None:
     desk.counter.answers |= {
         "gate.show": {**GATE, "card": CARD},
-        "gate.approve": {**GATE, "state": "consumed", "result": {"decision": "merged"}},
+        "gate.approve": {**GATE, "state": "approved", "result": {"decision": "merged"}},
     }
     assert desk.nas("gate", "approve", "gate-1", "--digest", "sha256:judged", "--comment", "fine").code == 0
     assert desk.asked() == [("gate.approve", {"gate": "gate-1", "digest": "sha256:judged", "comment": "fine"})]
@@ -228,7 +228,7 @@ def test_a_gate_is_never_answered_by_nobody(desk: Desk) -> None:
 
 
 def test_an_approval_that_merges_into_a_conflict_says_so(desk: Desk) -> None:
-    desk.counter.answers["gate.approve"] = {**GATE, "state": "consumed", "result": {"decision": "conflict"}}
+    desk.counter.answers["gate.approve"] = {**GATE, "state": "approved", "result": {"decision": "conflict"}}
     assert desk.nas("gate", "approve", "gate-1", "--digest", "d").code == 5
 
 
