@@ -14,6 +14,7 @@ from typing import Any
 
 from interfaces.faults import Fault
 from nasd.gates import Gates
+from nasd.identities.recovery import resolvers_of
 from nasd.labelling import Labelling
 from nasd.policy_source import adopt_from
 from nasd.proposal_rules import Proposal
@@ -52,6 +53,7 @@ class Reconciliation:
             "principal.disable": self._principal_disable,
             "lease.revoke": self._lease_revoke,
             "policy.adopt": self._policy_adopt,
+            **resolvers_of(appliance),
         }
 
     def finish(self) -> list[str]:

@@ -20,7 +20,7 @@ from nasd.reading import ReadQuestions
 from nasd.wiring import Appliance
 from nasd.workspace import BranchWorkspace
 from store.model import CommitId, Space
-from trust.model import Identity, LeaseId
+from trust.model import Identity, LeaseId, TokenId
 
 REST_SECONDS = 30.0
 """How long a shared workspace stays open after its last use."""
@@ -35,6 +35,7 @@ def identity_of(
     *,
     principal: str = "",
     lease: str = "",
+    token: str = "",
     door: str = "",
     method: str = "",
     limits: Mapping[str, Any] | None = None,
@@ -43,7 +44,7 @@ def identity_of(
     held = appliance.trust.lease(LeaseId(lease)) if lease else None
     who = appliance.trust.principal(held.principal if held else principal)
     narrowed = read_limits(limits) if limits else None
-    return Identity(who, appliance.trust.roles(who), None, held, door, method, narrowed)
+    return Identity(who, appliance.trust.roles(who), TokenId(token) if token else None, held, door, method, narrowed)
 
 
 def describe_identity(identity: Identity) -> Document:
@@ -51,6 +52,7 @@ def describe_identity(identity: Identity) -> Document:
     return {
         "principal": identity.principal.name,
         "lease": identity.lease.id if identity.lease else "",
+        "token": identity.token or "",
         "door": identity.door,
         "method": identity.method,
         "limits": describe_limits(identity.limits) if identity.limits else None,

@@ -1,0 +1,1 @@
+"""Passwords for single programs."""

@@ -1,0 +1,1 @@
+"""Certificates of clients that a declared proxy vouches for."""
