@@ -36,6 +36,7 @@ class Settings:
     branch_ttl: float = 14 * 86400
     trash_period: float = 7 * 86400
     check_timeout: float = 300.0
+    notify: str = ""
     allow_other: bool = False
     log_level: str = "info"
     workers: int = 2
@@ -93,11 +94,42 @@ class Settings:
         return self.run / "gateways.sock"
 
     @property
+    def broker_socket(self) -> Path:
+        """Return the Unix socket at which the daemon asks the broker."""
+        return self.run / "broker.sock"
+
+    @property
     def owner_token_file(self) -> Path:
         """Return the file with the owner's own token, readable by nobody else."""
         return self.home / "owner.token"
 
 
+KEPT_NAMES = frozenset(
+    {
+        "HOME",
+        "INVOCATION_ID",
+        "JOURNAL_STREAM",
+        "LANG",
+        "LANGUAGE",
+        "LD_LIBRARY_PATH",
+        "LOGNAME",
+        "NOTIFY_SOCKET",
+        "PATH",
+        "SHELL",
+        "SSL_CERT_DIR",
+        "SSL_CERT_FILE",
+        "TERM",
+        "TMPDIR",
+        "TZ",
+        "USER",
+        "VIRTUAL_ENV",
+        "WATCHDOG_PID",
+        "WATCHDOG_USEC",
+    }
+)
+"""The variables that a daemon keeps beside those of `KEPT_PREFIXES`; every other one is the broker's."""
+KEPT_PREFIXES = ("LC_", "LISTEN_", "NAS_", "PYTHON", "XDG_")
+_CREDENTIAL_VARIABLES = frozenset({"NAS_LEASE", "NAS_TOKEN"})
 _DURATIONS = frozenset({"quiet_delay", "branch_ttl", "trash_period", "check_timeout"})
 _KNOWN = tuple(field.name for field in fields(Settings))
 
@@ -116,6 +148,12 @@ def read_settings(environ: Mapping[str, str], flags: Mapping[str, Any] | None = 
     settings = Settings(**{name: _checked(name, value) for name, value in values.items()})
     _check_exposure(settings)
     return settings
+
+
+def split_environment(environ: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+    """Return what a daemon keeps of its environment, and what it has no use for and hands to the broker, since it may be a secret."""
+    kept = {name for name in environ if name in KEPT_NAMES or name.startswith(KEPT_PREFIXES)} - _CREDENTIAL_VARIABLES
+    return {name: environ[name] for name in kept}, {name: value for name, value in environ.items() if name not in kept}
 
 
 def ssh_request(environ: Mapping[str, str]) -> tuple[str, str]:

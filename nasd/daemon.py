@@ -24,6 +24,8 @@ from interfaces.http import Door, HttpServer
 from interfaces.port import Document
 from interfaces.web.limits import Limits
 from interfaces.web.pool import Pool
+from nasd.broker.environment import hand_over, shed_environment, take_descriptor
+from nasd.broker.supervisor import Broker
 from nasd.config import Settings, read_settings
 from nasd.control import DaemonControl
 from nasd.desk import Desk
@@ -35,6 +37,7 @@ from nasd.gateways import Gateways
 from nasd.jobs import Jobs
 from nasd.link import LinkServer
 from nasd.mounts import Mounts
+from nasd.outward import Outward
 from nasd.policy_source import adopt_from
 from nasd.proposals import Proposals
 from nasd.reclaim import Reclaim
@@ -51,11 +54,15 @@ log = logging.getLogger("nasd")
 class Daemon:
     """Everything one daemon process holds."""
 
-    def __init__(self, settings: Settings) -> None:
-        """Open and recover the data directory. Raises `StartError`."""
+    def __init__(self, settings: Settings, variables: int | None = None) -> None:
+        """Open and recover the data directory; `variables` is the descriptor of what the environment holds for the broker.
+
+        Raises `StartError`.
+        """
         for folder in (settings.run, settings.log):
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._settings = settings
+        self._variables = variables
         self._appliance = open_appliance(settings, "owner")
         self._stopping = threading.Event()
         self._started = self._appliance.now()
@@ -68,7 +75,9 @@ class Daemon:
         self._mounts = Mounts(appliance, self._runs.is_active)
         self._jobs = Jobs(appliance, self._runs, self._gates, self._mounts)
         reclaim = Reclaim(appliance, self._runs)
-        desk = Desk(appliance, self._runs, self._proposals, self._gates, self._mounts, reclaim, self.describe, self._stopping.set)
+        self._broker = Broker(self._settings.broker_socket, self._settings.log / "broker.log", self._variables)
+        outward = Outward(appliance, self._broker)
+        desk = Desk(appliance, self._runs, self._proposals, self._gates, self._mounts, reclaim, outward, self.describe, self._stopping.set)
         self._control = DaemonControl(desk, self._describe_readiness)
         self._recovered: list[str] = []
         self._gateways = Gateways(self._settings.run / "gateways", self._settings.log / "gateways.log", self._settings)
@@ -102,6 +111,7 @@ class Daemon:
     def drain(self) -> None:
         """Finish what is under way and release everything."""
         log.info("draining")
+        self._gates.drain()
         self._gateways.drain(DRAIN_SECONDS)
         self._listening.close()
         self._control.drain()
@@ -109,6 +119,7 @@ class Daemon:
         self._pool.close()
         self._link.close()
         self._control.close()
+        self._broker.close()
         self._jobs.stop()
         self._mounts.close()
         self._appliance.close()
@@ -124,6 +135,7 @@ class Daemon:
             "engine": "git",
             "doors": describe_doors(self._settings, self._port),
             "gateways": self._gateways.pids(),
+            "broker": self._broker.pid or None,
             "recovered": list(self._recovered),
         }
 
@@ -143,7 +155,7 @@ def serve(settings: Settings, *, background: bool) -> Document:
     if background:
         return _serve_in_background(settings)
     _log_to(sys.stderr, settings.log_level)
-    daemon = Daemon(settings)
+    daemon = Daemon(settings, take_descriptor(os.environ))
     daemon.start()
     daemon.run()
     return {"stopped": True}
@@ -153,17 +165,20 @@ def _serve_in_background(settings: Settings) -> Document:
     settings.log.mkdir(parents=True, exist_ok=True, mode=0o700)
     reader, writer = os.pipe()
     spec = {name: str(value) if isinstance(value, Path) else value for name, value in asdict(settings).items()}
+    environment, variables = hand_over(os.environ)
     with (settings.log / "nasd.log").open("ab") as output:
         child = subprocess.Popen(
             [sys.executable, "-m", "nasd.daemon", str(writer)],
             stdin=subprocess.PIPE,
             stdout=output,
             stderr=output,
-            pass_fds=(writer,),
+            pass_fds=(writer, *variables),
             start_new_session=True,
             cwd="/",
+            env=environment,
         )
-    os.close(writer)
+    for descriptor in (writer, *variables):
+        os.close(descriptor)
     assert child.stdin is not None
     with child.stdin as pipe:
         pipe.write(json.dumps(spec).encode())
@@ -184,7 +199,7 @@ def _serve_for_parent(report: int) -> int:
     _log_to(sys.stderr, settings.log_level)
     with os.fdopen(report, "w", encoding="utf-8") as parent:
         try:
-            daemon = Daemon(settings)
+            daemon = Daemon(settings, take_descriptor(os.environ))
             daemon.start()
         except StartError as error:
             log.error("%s", error.message)
@@ -204,6 +219,7 @@ def main() -> int:
     """Run the daemon in the foreground with the settings of the environment; with a descriptor as argument, for a waiting parent."""
     if len(sys.argv) > 1 and sys.argv[1].isdigit():
         return _serve_for_parent(int(sys.argv[1]))
+    shed_environment(os.environ)
     try:
         serve(read_settings(os.environ), background=False)
     except StartError as error:

@@ -10,6 +10,7 @@ from interfaces.port import Document
 from nasd.asking import Asking
 from nasd.gates import Gates
 from nasd.mounts import Mounts
+from nasd.outward import Outward
 from nasd.proposals import Proposals
 from nasd.reclaim import Reclaim
 from nasd.sight import Sight
@@ -23,6 +24,7 @@ class Desk(Sight):
     gates: Gates
     mounts: Mounts
     reclaim: Reclaim
+    outward: Outward
     describe: Callable[[], Document]
     stop: Callable[[], None]
 

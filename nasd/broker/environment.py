@@ -22,12 +22,21 @@ _SEALS = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_
 
 def shed_environment(environ: Mapping[str, str]) -> None:
     """Start this program again without what is the broker's; return when that has happened, or nothing is."""
-    kept, handed = split_environment(environ)
-    if VARIABLE in environ or not handed:
+    environment, descriptors = hand_over(environ)
+    if VARIABLE in environ or not descriptors:
         return
+    for descriptor in descriptors:
+        os.set_inheritable(descriptor, True)
+    os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], environment)  # noqa: S606 - it is ourselves
+
+
+def hand_over(environ: Mapping[str, str]) -> tuple[dict[str, str], tuple[int, ...]]:
+    """Return the environment of a daemon that another process starts, and the descriptors that it has to inherit for it."""
+    kept, handed = split_environment(environ)
+    if not handed:
+        return kept, ()
     descriptor = seal(handed)
-    os.set_inheritable(descriptor, True)
-    os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], {**kept, VARIABLE: str(descriptor)})  # noqa: S606 - it is ourselves
+    return {**kept, VARIABLE: str(descriptor)}, (descriptor,)
 
 
 def take_descriptor(environ: MutableMapping[str, str]) -> int | None:

@@ -71,7 +71,7 @@ def _receive(desk: Desk, identity: Identity, arguments: Arguments) -> Document:
             raise _late()
         try:
             arrival = exchange.examine(arguments["quarantine"], shown, run.branch, arguments["new"], _LIMITS)
-            return _Push(desk, identity, run, arrival).take_in(arguments)
+            return Push(desk, identity, run, arrival).take_in(arguments)
         except Moved:
             raise _late() from None
         except HostileTree as hostile:
@@ -79,13 +79,17 @@ def _receive(desk: Desk, identity: Identity, arguments: Arguments) -> Document:
 
 
 @dataclass(frozen=True, slots=True)
-class _Push:
-    """A push that is whole, on its way to being decided and taken in."""
+class Push:
+    """A push that is whole, on its way to being decided and taken in.
+
+    With `pointers_stay` what stands for a large file stays the small file that it is.
+    """
 
     desk: Desk
     identity: Identity
     run: Run
     arrival: Arrival
+    pointers_stay: bool = False
 
     def take_in(self, arguments: Arguments) -> Document:
         """Decide, record, and move the branch. Raises the fault of the first thing that is not allowed."""
@@ -158,7 +162,7 @@ class _Push:
 
     @property
     def _large(self) -> Sequence[LargeFile]:
-        return [LargeFile(each.sha256.hex(), each.size) for each in self.arrival.large]
+        return [] if self.pointers_stay else [LargeFile(each.sha256.hex(), each.size) for each in self.arrival.large]
 
     @property
     def _uploads(self) -> Uploads:

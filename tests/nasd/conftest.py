@@ -10,12 +10,14 @@ from pathlib import Path
 import pytest
 
 from nasd.authority import policy_in_force
+from nasd.broker.supervisor import Broker
 from nasd.config import Settings
 from nasd.desk import Desk
 from nasd.exposure import describe_doors
 from nasd.gates import Gates
 from nasd.jobs import SERVICE, Jobs
 from nasd.mounts import Mounts
+from nasd.outward import Outward
 from nasd.policy_source import POLICY_PATH, adopt_from
 from nasd.proposals import Proposals
 from nasd.reclaim import Reclaim
@@ -49,8 +51,19 @@ class House:
         self.jobs = Jobs(self.appliance, self.runs, self.gates, self.mounts)
         self.reclaim = Reclaim(self.appliance, self.runs)
         doors = describe_doors(self.appliance.settings, 8420)
+        settings = self.appliance.settings
+        self.broker = Broker(settings.broker_socket, settings.log / "broker.log", None)
+        self.outward = Outward(self.appliance, self.broker)
         self.desk = Desk(
-            self.appliance, self.runs, self.proposals, self.gates, self.mounts, self.reclaim, lambda: {"doors": doors}, lambda: None
+            self.appliance,
+            self.runs,
+            self.proposals,
+            self.gates,
+            self.mounts,
+            self.reclaim,
+            self.outward,
+            lambda: {"doors": doors},
+            lambda: None,
         )
         self.reconciliation = Reconciliation(self.appliance, self.runs, self.proposals, self.gates)
 
