@@ -56,6 +56,12 @@ class Sight:
                     f"{action.value}: the lease {identity.lease.id} does not carry it",
                     hint="ask the owner for a lease that does",
                 )
+        elif identity.limits is not None and (action is None or action not in identity.limits.actions):
+            raise Fault(
+                Kind.DENIED,
+                f"act on {run.run}: the app password does not carry it",
+                hint="use a token of your own: `nas login` or `nas token issue`",
+            )
         elif identity.principal.name != run.owner:
             self.require(identity, Action.ADMINISTER, f"act on {run.run}")
         return run
