@@ -19,6 +19,7 @@ from nasd.desk import Desk
 from nasd.entrance import Entrance, IdentifiedCaller, identity_behind
 from nasd.faults import as_fault
 from nasd.idempotency import Idempotency
+from nasd.identities.limits import LIMITED_OPERATIONS
 from nasd.operations import all_operations
 from nasd.operations.operation import Operation
 from nasd.workspaces import identity_of
@@ -44,6 +45,8 @@ class DaemonControl(Entrance):
     def call(self, caller: Caller, operation: str, arguments: Mapping[str, Any]) -> Document:
         """Carry out one operation."""
         identity = identity_behind(caller, operation)
+        if identity.limits is not None and operation not in LIMITED_OPERATIONS:
+            raise Fault(Kind.DENIED, f"{operation}: an app password is for files alone", hint="use a token of your own: `nas login`")
         known = self._operations.get(operation)
         if known is None:
             raise Fault(Kind.NOT_FOUND, f"{operation}: no such operation", hint="/openapi.json lists them")

@@ -57,14 +57,14 @@ class IdentifiedCaller:
 
     @property
     def actions(self) -> frozenset[str] | None:
-        """Return the actions the lease carries, None for a principal's own token."""
-        lease = self.identity.lease
-        return frozenset(action.value for action in lease.scope.actions) if lease else None
+        """Return the actions the lease or app password carries, None for a principal's own token."""
+        scope = self.identity.scope
+        return frozenset(action.value for action in scope.actions) if scope else None
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """Return the patterns of the paths the lease is about; everything for a principal's own token."""
-        return self.identity.lease.scope.paths if self.identity.lease else ("**",)
+        """Return the patterns of the paths the lease or app password is about; everything for a principal's own token."""
+        return self.identity.scope.paths if self.identity.scope else ("**",)
 
 
 class KeyPair:

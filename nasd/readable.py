@@ -31,7 +31,7 @@ class Readable:
         """Fix what `identity` may read under `policy`; a lease that counts at `now` counts for all of it."""
         self._policy = policy
         self._facts = {action: gather(identity, action, now, path=b"") for action in _NEEDED}
-        self._scope = path_set(identity.lease.scope.paths if identity.lease else ("**",))
+        self._scope = path_set(identity.scope.paths if identity.scope else ("**",))
         self._patterns = {action: self._patterns_of(action) for action in _NEEDED}
         self._decided: dict[tuple[Action, tuple[bool, ...]], bool] = {}
         self._built_in = all(self._is_built_in(action) for action in _NEEDED)

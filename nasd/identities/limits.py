@@ -15,6 +15,8 @@ from trust.model import Action, Scope
 READING = frozenset({Action.LIST, Action.READ})
 WORKING = READING | {Action.WRITE, Action.DELETE}
 PURPOSE = "app password"
+LIMITED_OPERATIONS = frozenset({"activity.list", "activity.show", "branch.list", "commit.make", "git.publish", "git.receive"})
+"""What the doors for files ask of the daemon on the way; whoever has limits reaches no other operation."""
 
 
 def make_limits(paths: tuple[str, ...], actions: frozenset[Action], doors: frozenset[str], expires: int | None) -> Scope:
