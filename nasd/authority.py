@@ -209,6 +209,23 @@ class Authority:
             self._demand_labelled(path, label)
         self.observe(label, path)
 
+    def demand_history(self, label: Label) -> None:
+        """Return when a copy of everything the lease reaches may be had, whose label then is part of the run's taint. Raises as `demand`.
+
+        Which paths are in it is decided elsewhere; here it is about what they are labelled together, at a path of which reading is granted.
+        """
+        if label == DEFAULT or self.identity.lease is None:
+            return
+        self._demand_labelled(self._readable_sample(), label)
+        self.observe(label, b"")
+
+    def _readable_sample(self) -> bytes:
+        """Return a path that the lease and the policy let be read as long as nothing is labelled; the root when none is found."""
+        texts = [pattern.text for grant in self.policy.grants_of[Action.READ] for pattern in grant.paths.patterns]
+        samples = [text.replace("*", "x").replace("?", "x").encode() for text in (*self._scope_texts(), *texts)]
+        facts = gather(self.identity, Action.READ, self.now(), path=b"")
+        return next((path for path in samples if decide(self._policy, replace(facts, path=path)).effect is Effect.ALLOW), b"")
+
     def observe(self, label: Label, path: bytes) -> None:
         """Join what was learned into the run's taint; a rise is recorded, and on stable storage when this returns."""
         lease = self.identity.lease
@@ -282,9 +299,12 @@ class Authority:
     def _facts(self, action: Action, now: int, path: bytes) -> Facts:
         return gather(self.identity, action, now, path=path, protected=self._protected, taint=self._taint)
 
-    def _scope(self) -> PathSet:
+    def _scope_texts(self) -> tuple[str, ...]:
         scope = self.identity.scope
-        return path_set(scope.paths if scope else ("**",))
+        return scope.paths if scope else ("**",)
+
+    def _scope(self) -> PathSet:
+        return path_set(self._scope_texts())
 
     def _uniform(self, action: Action, directory: bytes) -> bool:
         return self._policy.uniform_below(action, directory) and self._scope().uniform_below(directory)

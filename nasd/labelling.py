@@ -41,7 +41,7 @@ class Labelling:
             return
         rows = list(self._carried(policy, taint, self._engine.diff(before, after)))
         if rows:
-            self._ledger.note(rows)
+            self._ledger.note(rows, after)
 
     def label_range(self, run: str, before: CommitId, after: CommitId, main: CommitId) -> None:
         """Label every commit that came to a run's branch; what `main` has already is as it was labelled there.
@@ -84,7 +84,7 @@ class Labelling:
                 label = join(label, self._label_of(policy, source.path, source.new))
             rows += _row(self._ledger.label(policy, change.path, b""), change.path, change.new, label)
         if rows:
-            self._ledger.note(rows)
+            self._ledger.note(rows, after)
 
     def label_reachable(self, scope: Scope) -> Label:
         """Return the join of the labels that a lease with this scope could read: by the policy, by marks, by what is noted."""

@@ -3,7 +3,8 @@
 1. A caller is shown `main`, the branches of the runs it sees, and the snapshots these reach. What of their paths it may not read is left
    out of every commit (`nasd.readable`); what it may not see has no reference, no object and no name.
 2. A view is current: what its branch holds uncommitted is committed first, for who may commit it.
-3. Bytes that leave are spent; a view that sent any is in the read manifest, as the root of its branch.
+3. Bytes that leave are spent; a view that sent any is in the read manifest, as the root of its branch, and what its whole history
+   is labelled is in the taint of the run.
 4. Pushes are decided and taken in by the daemon (`nasd.operations.git`); a gateway hands over the name of a quarantine.
 5. The content of a pushed large file waits among the run's staged bytes until the push names it.
 """
@@ -23,6 +24,7 @@ from interfaces.port import Caller, Content, Control, Notes
 from nasd.authority import Authority
 from nasd.entrance import identity_behind
 from nasd.faults import guarded
+from nasd.lineage import Histories
 from nasd.meter import Meter
 from nasd.readable import readable_by
 from nasd.runs import MAIN, Run
@@ -31,6 +33,7 @@ from nasd.wiring import Appliance
 from store.errors import NotFound
 from store.exchange import Exchange, Selection, Shown
 from store.model import CommitId
+from trust.labels import DEFAULT, Label
 from trust.model import BudgetKind, Identity
 
 HEADS, TAGS = "refs/heads/", "refs/tags/"
@@ -82,6 +85,7 @@ class GitRepositories:
         self._sight = sight
         self._control = control
         self._exchange = open_exchange(sight.appliance)
+        self._histories = Histories(sight.appliance)
 
     @guarded
     def open(self, caller: Caller, branch: str) -> GitView:
@@ -94,7 +98,14 @@ class GitRepositories:
         if name in engine.dirty() or not self._exchange.packed(find_references(self._sight, identity, name).values()):
             self._control.call(caller, "git.publish", {"branch": name})
         return GitView(
-            self._sight, self._control, self._exchange, caller, name, show(self._sight, self._exchange, identity, name), authority
+            self._sight,
+            self._control,
+            self._exchange,
+            caller,
+            name,
+            show(self._sight, self._exchange, identity, name),
+            authority,
+            self._histories,
         )
 
 
@@ -102,7 +113,15 @@ class GitView:
     """`interfaces.git.ports.View`."""
 
     def __init__(
-        self, sight: Sight, control: Control, exchange: Exchange, caller: Caller, branch: str, shown: Shown, authority: Authority
+        self,
+        sight: Sight,
+        control: Control,
+        exchange: Exchange,
+        caller: Caller,
+        branch: str,
+        shown: Shown,
+        authority: Authority,
+        histories: Histories,
     ) -> None:
         """Serve `shown` to a caller."""
         self.folder = shown.folder
@@ -116,6 +135,7 @@ class GitView:
         self._branch = branch
         self._shown = shown
         self._authority = authority
+        self._histories = histories
         self._meter = Meter(sight.appliance.trust, self._identity.lease)
         self._reading = False
         self._sent = 0
@@ -129,10 +149,18 @@ class GitView:
     def spend(self, read: int) -> None:
         """Account for bytes that leave. Raises `Kind.BUDGET`."""
         if not self._reading:
+            self._authority.demand_history(self._label())
             self._meter.spend(BudgetKind.READS, 1)
             self._reading = True
         self._meter.spend(BudgetKind.BYTES_READ, read)
         self._sent += read
+
+    def _label(self) -> Label:
+        """Return the label of all that is on offer: which of it the other side looks at, nobody here sees."""
+        if self._identity.lease is None:
+            return DEFAULT
+        main = self._sight.appliance.engine.branch(MAIN).head
+        return self._histories.label(main, (CommitId(each) for each in self.refs.values()), self._identity.lease.scope)
 
     @guarded
     def reaches(self, objects: Iterable[str]) -> bool:

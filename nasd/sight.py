@@ -111,11 +111,21 @@ class Sight:
         authority = self.authority(identity, MAIN)
         return [change for change in changes if _sees(authority, change.path)]
 
-    def readable(self, identity: Identity, change: Change) -> bool:
-        """Tell whether the caller may read the content on both sides of a change."""
+    def reads(self, identity: Identity, change: Change) -> bool:
+        """Tell whether the caller may read the content on both sides of a change, which then is part of its run's taint."""
         authority = self.authority(identity, MAIN)
-        paths = [change.path] if change.origin is None else [change.path, change.origin]
-        return all(authority.allows(Action.READ, *_split(path)) for path in paths)
+        sides = ((change.path, change.new), (change.origin or change.path, change.old))
+        contents = [(path, side.content.encode("ascii")) for path, side in sides if side is not None]
+        if not all(authority.allows(Action.READ, *_split(path)) for path, _ in contents):
+            return False
+        try:
+            for path, content in contents:
+                authority.demand_read(path, authority.label(path, content))
+        except Fault as fault:
+            if fault.kind not in (Kind.DENIED, Kind.GATED):
+                raise
+            return False
+        return True
 
     def _reaches(self, identity: Identity, commit: CommitId) -> bool:
         assert identity.lease is not None

@@ -129,6 +129,9 @@ class PolicyRows(Protocol):
     def last_hash(self) -> str:
         """Return the hash of the adopted policy, empty before the first."""
 
+    def all(self) -> Sequence[tuple[str, str]]:
+        """Return hash and text of every policy that was adopted, each once."""
+
 
 class GateRows(Protocol):
     """Questions for people, and the rules that ask nobody for a while."""
@@ -200,11 +203,20 @@ class LabelRows(Protocol):
     def of_content(self, content: bytes) -> Sequence[Labelled]:
         """Return the rows of these bytes, wherever they are."""
 
+    def page(self, after: tuple[bytes, bytes], limit: int) -> Sequence[Labelled]:
+        """Return up to `limit` rows behind a path and content, ordered by path and content."""
+
     def below(self, directory: bytes) -> Label | None:
         """Return the join of all rows strictly below a directory, None without any."""
 
     def put(self, rows: Iterable[Labelled]) -> None:
         """Store rows in the place of those of the same path and content."""
+
+    def put_commit(self, commit: str, label: Label) -> None:
+        """Join a label into what a commit brought."""
+
+    def commits(self) -> Mapping[str, Label]:
+        """Return the commits that brought something labelled, each with the join of that."""
 
     def marks(self) -> Sequence[Mark]:
         """Return every mark, ordered by pattern."""

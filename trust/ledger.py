@@ -11,7 +11,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from trust.contract import Engine
 from trust.labels import DEFAULT, Label, join, join_all
@@ -21,6 +22,15 @@ from trust.policy.rules import CompiledPolicy
 
 SHORT = 32
 """Contents of fewer bytes than this are not recognised under another path."""
+
+
+@dataclass(frozen=True, slots=True)
+class LabelPart:
+    """One thing that is known of some bytes: `source` is ``policy``, ``mark``, ``noted`` or ``endorsed``, `place` the line or pattern."""
+
+    source: str
+    place: str
+    label: Label
 
 
 class Ledger:
@@ -51,6 +61,18 @@ class Ledger:
                 label = join(label, marked)
         return label if row is None else join(label, row.label)
 
+    def explain(self, policy: CompiledPolicy, path: bytes, content: bytes) -> tuple[LabelPart, ...]:
+        """Return everything that is known of bytes at a path; `label` is the join of it, or the endorsement alone where there is one."""
+        row = self._engine.labels.find(path, content) if content else None
+        noted = () if row is None else (LabelPart("endorsed" if row.endorsed else "noted", "", row.label),)
+        ruled = (LabelPart("policy", str(rule.position), rule.label) for rule in policy.labels if rule.paths.matches(path))
+        marked = (LabelPart("mark", mark.pattern, mark.label) for mark in self.marks() if path_set((mark.pattern,)).matches(path))
+        return (*ruled, *marked, *noted)
+
+    def rows(self, after: tuple[bytes, bytes], limit: int) -> Sequence[Labelled]:
+        """Return up to `limit` of what is noted of bytes, by path and content, behind a path and content."""
+        return self._engine.labels.page(after, limit)
+
     def label_of_names(self, policy: CompiledPolicy, directory: bytes) -> Label:
         """Return the label of knowing the names in a directory."""
         return policy.label_of_names(directory)
@@ -69,13 +91,18 @@ class Ledger:
         rows = [row for content, size in contents if size >= SHORT for row in self._engine.labels.of_content(content)]
         return join_all((row.label for row in rows), DEFAULT)
 
-    def note(self, rows: Iterable[tuple[bytes, bytes, Label]]) -> None:
-        """Join labels into what is noted of bytes at paths (path, content, label); what was endorsed stays so."""
+    def note(self, rows: Sequence[tuple[bytes, bytes, Label]], commit: str) -> None:
+        """Join labels into what is noted of bytes at paths (path, content, label), which came with a commit; what was endorsed stays so."""
         with self._engine.transaction(durable=False):
             first = self._engine.labels.empty()
             self._engine.labels.put([noted for row in rows if (noted := self._joined(*row)) is not None])
+            self._engine.labels.put_commit(commit, join_all((label for _, _, label in rows), DEFAULT))
             if first and not self._engine.labels.empty():
                 self._engine.bump()  # see `noted`
+
+    def labelled_commits(self) -> Mapping[str, Label]:
+        """Return the commits with which something was noted, each with the join of it: what whoever gets it may have read."""
+        return self._engine.labels.commits()
 
     def endorse(self, path: bytes, content: bytes, label: Label) -> None:
         """Give exactly these bytes at exactly this path a label, whatever it was. Durable when it returns."""

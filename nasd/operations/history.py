@@ -83,7 +83,7 @@ def render_changes(desk: Desk, identity: Identity, changes: Sequence[Change], *,
     shown = [change for change in desk.visible(identity, changes) if is_below(change.path, below)]
     documents = []
     for change in shown:
-        patch = desk.appliance.engine.patch(change) if patched and desk.readable(identity, change) else None
+        patch = desk.appliance.engine.patch(change) if patched and desk.reads(identity, change) else None
         documents.append(view_change(change, patch, patched=patched))
     return documents
 

@@ -35,6 +35,20 @@ def _change_all_but_content(bench: Bench, working: Working, node: NodeId) -> Non
     working.open(node, WRITING).close()
 
 
+def a_commit_names_contents_as_its_changes_do(bench: Bench) -> None:
+    """What a commit's tree says identifies a file is what its differences say, and so does a branch where nobody touched it."""
+    _, head = bench.grow({b"d/f": b"1", b"large": b"2" * 100_000})
+    sides = {change.path: change.new for change in bench.engine.diff(None, head)}
+    bench.engine.create_branch("untouched", head, 5)
+    untouched = bench.engine.working("untouched")
+    for path in (b"d/f", b"large"):
+        side = sides[path]
+        named = b"" if side is None else side.content.encode()
+        same(find(bench.engine.view(head), path).content, named, f"the identity of {path!r} in a tree")
+        same(find(untouched, path).content, named, f"the identity of {path!r} where nobody touched it")
+    untouched.close()
+
+
 def every_change_of_the_bytes_changes_the_identity(bench: Bench) -> None:
     """Writing, appending, truncating, replacing; of a file as a commit has it, and of one that was written before."""
     working, _ = bench.grow({b"f": b"1234"})
@@ -79,6 +93,7 @@ def the_identity_follows_restored_content(bench: Bench) -> None:
 
 CHECKS = (
     only_other_bytes_have_another_identity,
+    a_commit_names_contents_as_its_changes_do,
     every_change_of_the_bytes_changes_the_identity,
     what_is_no_file_has_no_identity,
     the_identity_follows_restored_content,

@@ -22,7 +22,7 @@ class Contents:
 
     def write_blob(self, data: bytes) -> bytes:
         """Keep a blob and return its identity."""
-        identity = hashlib.sha256(b"blob" + data).digest()
+        identity = blob_identity(data)
         self._blobs[identity] = data
         return identity
 
@@ -47,3 +47,8 @@ class Contents:
         kind = _KINDS.get(entry.mode, EntryKind.FILE)
         size = None if kind is EntryKind.DIRECTORY else len(self._blobs[entry.content])
         return Side(kind, entry.mode == EXECUTABLE, ContentId(entry.content.hex()), size)
+
+
+def blob_identity(data: bytes | bytearray) -> bytes:
+    """Return the identity of a blob."""
+    return hashlib.sha256(b"blob" + data).digest()

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from hashlib import sha256
 from typing import NamedTuple
 
-from store.engines.reference.contents import Contents
+from store.engines.reference.contents import Contents, blob_identity
 from store.errors import IsADirectory, NotADirectory, NotFound, NotPermitted, Stale
 from store.model import ROOT, Attributes, EntryKind, NodeId
 from store.names import versionable
@@ -45,8 +44,8 @@ class Node:
 
 
 def identify(data: bytes | bytearray) -> bytes:
-    """Return what identifies a content."""
-    return sha256(data).hexdigest().encode()
+    """Return what identifies a content: what a commit of it would be called."""
+    return blob_identity(data).hex().encode()
 
 
 class Link(NamedTuple):

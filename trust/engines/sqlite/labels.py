@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from trust.engines.sqlite.database import Database
@@ -31,6 +31,13 @@ class Labels:
         statement = "SELECT path, content, origin, sensitivity, endorsed FROM labels WHERE content = ? ORDER BY path"
         return [_labelled(row) for row in self._database.rows(statement, (content,))]
 
+    def page(self, after: tuple[bytes, bytes], limit: int) -> Sequence[Labelled]:
+        """See the contract."""
+        statement = (
+            "SELECT path, content, origin, sensitivity, endorsed FROM labels WHERE (path, content) > (?, ?) ORDER BY path, content LIMIT ?"
+        )
+        return [_labelled(row) for row in self._database.rows(statement, (*after, limit))]
+
     def below(self, directory: bytes) -> Label | None:
         """See the contract."""
         statement = "SELECT max(origin), max(sensitivity) FROM labels WHERE path >= ? AND path < ?"
@@ -47,6 +54,19 @@ class Labels:
         self._database.change_many(
             statement, [(row.path, row.content, row.label.origin, row.label.sensitivity, row.endorsed) for row in rows]
         )
+
+    def put_commit(self, commit: str, label: Label) -> None:
+        """See the contract."""
+        self._database.change(
+            "INSERT INTO label_commits VALUES(?, ?, ?) ON CONFLICT DO UPDATE SET"
+            " origin = max(origin, excluded.origin), sensitivity = max(sensitivity, excluded.sensitivity)",
+            (commit, label.origin, label.sensitivity),
+        )
+
+    def commits(self) -> Mapping[str, Label]:
+        """See the contract."""
+        rows = self._database.rows('SELECT "commit", origin, sensitivity FROM label_commits')
+        return {commit: Label(Origin(origin), Sensitivity(sensitivity)) for commit, origin, sensitivity in rows}
 
     def marks(self) -> Sequence[Mark]:
         """See the contract."""
