@@ -64,7 +64,8 @@ class Attributes(NamedTuple):
     """What `stat` tells of a node; `mode` is the permission bits, `uid` and `gid` are None until somebody changes the owner.
 
     `content` identifies the content of a file: other bytes, another value; metadata, renames and commits leave it as it is. It is
-    empty for what is no file. In the tree of a commit, and for a file nobody touched since, it is the text of `Side.content`. A tuple, because every `stat` makes one and a frozen dataclass takes four times as long.
+    empty for what is no file. In the tree of a commit, and for a file nobody touched since, it is the text of `Side.content`. A tuple,
+    because every `stat` makes one and a frozen dataclass takes four times as long.
     """
 
     node: NodeId
