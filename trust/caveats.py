@@ -87,7 +87,7 @@ def _is_number(value: object) -> bool:
 
 
 def _is_patterns(value: object) -> bool:
-    return isinstance(value, list) and len(value) <= MAX_PATTERNS and all(isinstance(each, str) and _is_pattern(each) for each in value)
+    return isinstance(value, list) and all(isinstance(each, str) and _is_pattern(each) for each in value)
 
 
 def _is_pattern(text: str) -> bool:

@@ -11,6 +11,7 @@ from trust.contract import Engine
 from trust.engines import open_engine
 from trust.errors import TrustError
 from trust.gates import Question, make_gate
+from trust.labels import Label, Origin, Sensitivity
 from trust.leases import Chain
 from trust.model import Action, Ask, BudgetKind, Gate, GateId, Lease, LeaseId, Principal, PrincipalKind, PrincipalName, RunId, Scope
 
@@ -80,7 +81,8 @@ def sample_principal(name: str = "ana") -> Principal:
 def sample_lease(name: str, parent: str | None = None, limit: int | None = 100) -> tuple[Lease, Chain]:
     """Return a lease of `ana`, and its chain."""
     budgets = {} if limit is None else {BudgetKind.READS: limit}
-    scope = Scope(("src/**", "docs/*.md"), frozenset({Action.READ, Action.LIST}), 3, 900, "to try", budgets)
+    limits = (("mail",), frozenset({"s3", "mount"}), Label(Origin.INTERNAL, Sensitivity.PUBLIC), ("planner", "tester"), "x5t:key", 3)
+    scope = Scope(("src/**", "docs/*.md"), frozenset({Action.READ, Action.LIST}), 3, 900, "to try", budgets, *limits)
     above = None if parent is None else LeaseId(parent)
     caveats = () if parent is None else ({"exp": 900},)
     lease = Lease(LeaseId(name), RunId("run-1"), PrincipalName("ana"), PrincipalName("ana"), scope, 4, above)

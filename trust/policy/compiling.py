@@ -130,7 +130,7 @@ class _Builder:
             actions=actions,
             paths=self._patterns((*place, "paths"), rule.get("paths", ["**"])),
             when=self._when((*place, "when"), rule.get("when", {}), actions),
-            limits=self._limits((*place, "limits"), rule.get("limits", {})),
+            limits=self._limits((*place, "limits"), rule.get("limits", {}), actions),
         )
 
     def guard(self, place: Place, rule: dict[str, Any]) -> Guard:
@@ -238,12 +238,18 @@ class _Builder:
         if actions - wanted:
             self._note(place, about, "move the other actions to a rule of their own")
 
-    def _limits(self, place: Place, limits: dict[str, Any]) -> Limits:
+    def _limits(self, place: Place, limits: dict[str, Any], actions: frozenset[Action]) -> Limits:
         ttl = self._quantity((*place, "ttl"), parse_duration, limits["ttl"]) if "ttl" in limits else None
-        budgets = limits.get("budgets", {})
-        return Limits(
-            ttl, {BudgetKind(kind): self._quantity((*place, "budgets", kind), parse_size, value) for kind, value in budgets.items()}
-        )
+        budgets = {
+            BudgetKind(kind): self._quantity((*place, "budgets", kind), parse_size, value)
+            for kind, value in limits.get("budgets", {}).items()
+        }
+        if "destinations" not in limits:
+            return Limits(ttl, budgets)
+        if Action.EGRESS not in actions:
+            self._note((*place, "destinations"), "only egress has a destination", "move it to the grant of egress")
+        accounts = self._patterns((*place, "destinations"), limits["destinations"])
+        return Limits(ttl, budgets, (tuple(pattern.text for pattern in accounts.patterns),))
 
     def _ask(self, place: Place, rule: dict[str, Any]) -> Ask:
         self._require_role((*place, "required_role"), rule["required_role"])

@@ -196,7 +196,7 @@ def _judge_gates(policy: CompiledPolicy, facts: Facts) -> Decision | None:
     elif facts.gate is not None:
         return Decision(Effect.ALLOW, f"approved by people: gate {facts.gate}", first.id, first.position)
     reasons = "; ".join(each.reason for each in asking)
-    ask = _combine_asks(each.ask for each in asking)
+    ask = combine_asks(each.ask for each in asking)
     return Decision(
         Effect.GATE,
         reasons,
@@ -233,7 +233,7 @@ class _Asking(NamedTuple):
     ask: Ask | None
 
 
-def _combine_asks(given: Iterable[Ask | None]) -> Ask:
+def combine_asks(given: Iterable[Ask | None]) -> Ask:
     """Return the tightest of several asks: the shortest times, the most people, and the owner when they name different roles."""
     asks = [ask for ask in given if ask is not None]
     roles = {ask.required_role for ask in asks}
@@ -318,7 +318,8 @@ def exceeds_envelope(policy: CompiledPolicy, facts: Facts, request: Scope) -> st
         asked = request.budgets.get(kind)
         if asked is None or asked > limits.budgets[kind]:
             return f"the policy gives {kind.value}={limits.budgets[kind]} and {'no limit' if asked is None else asked} is asked for"
-    return ""
+    beyond = [name for name in request.destinations if not all(covered(accounts, name) for accounts in limits.destinations)]
+    return f"no grant gives egress to {beyond[0]} at once" if beyond else ""
 
 
 def envelope(policy: CompiledPolicy, facts: Facts, request: Scope) -> Limits:

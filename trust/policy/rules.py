@@ -133,10 +133,14 @@ def _includes(names: PathSet, name: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The envelope within which a lease is issued at once: seconds to live and budgets; None and missing mean no limit."""
+    """The envelope within which a lease is issued at once: seconds to live and budgets; None and missing mean no limit.
+
+    Each set of patterns in `destinations` has to cover every account that the lease names.
+    """
 
     ttl: int | None = None
     budgets: Mapping[BudgetKind, int] = field(default_factory=dict)
+    destinations: tuple[tuple[str, ...], ...] = ()
 
     def tightened(self, other: Limits) -> Limits:
         """Return what both allow."""
@@ -144,7 +148,7 @@ class Limits:
         budgets = dict(self.budgets)
         for kind, amount in other.budgets.items():
             budgets[kind] = min(amount, budgets.get(kind, amount))
-        return Limits(min(ttls, default=None), budgets)
+        return Limits(min(ttls, default=None), budgets, (*self.destinations, *other.destinations))
 
 
 @dataclass(frozen=True, slots=True)

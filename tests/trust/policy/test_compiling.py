@@ -80,6 +80,8 @@ checks:
         (HEAD + "grants:\n  - {id: a, actions: [merge], when: {size: {at_most: 1}}}", "unknown key 'size'"),
         (HEAD + "grants:\n  - {id: a, actions: [start], limits: {ttl: 2 weeks}}", "'2 weeks' cannot be read"),
         (HEAD + "grants:\n  - {id: a, actions: [start], limits: {budgets: {bytes_written: -1}}}", "out of bounds"),
+        (HEAD + "grants:\n  - {id: a, actions: [egress], limits: {destinations: [/x]}}", "'/x' is not a pattern"),
+        (HEAD + "grants:\n  - {id: a, actions: [read], limits: {destinations: [x]}}", "only egress has a destination"),
         (HEAD + "grants:\n  - {id: a, actions: [read]}\nguards:\n  - {id: a, effect: refuse, actions: [read], reason: r}", "used twice"),
         (HEAD + "guards:\n  - {id: a, effect: gate, actions: [merge], reason: r}", "'required_role' is missing"),
         (

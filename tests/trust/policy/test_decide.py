@@ -254,6 +254,37 @@ def test_a_request_outside_the_envelope_waits_for_the_owner(changes: dict[str, A
     assert decide(policy(), replace(request(**changes), gate=GateId("g1"))).effect is Effect.ALLOW
 
 
+NAMED = """
+version: 1
+roles: {owner: [ana]}
+grants:
+  - {id: start, actions: [start]}
+  - {id: sends, actions: [egress], limits: {destinations: [mail, "code-*"]}}
+  - {id: sends-too, actions: [egress], limits: {destinations: [mail, code-main, chat]}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("destinations", "effect"),
+    [
+        ((), Effect.ALLOW),
+        (("mail",), Effect.ALLOW),
+        (("mail", "code-main"), Effect.ALLOW),
+        (("chat",), Effect.GATE),
+        (("code-*",), Effect.GATE),
+        (("mail", "*"), Effect.GATE),
+    ],
+)
+def test_a_lease_names_at_once_only_accounts_that_every_grant_it_lives_on_lets_it_name(
+    destinations: tuple[str, ...], effect: Effect
+) -> None:
+    asked = request(paths=("**",), actions=frozenset({Action.EGRESS}), budgets={}, destinations=destinations)
+    decision = decide(policy(NAMED), asked)
+    assert decision.effect is effect
+    if effect is Effect.GATE:
+        assert "no grant gives egress to" in decision.reason and decision.rule == "envelope"
+
+
 def test_a_request_inside_the_envelope_is_granted_at_once() -> None:
     assert decide(policy(), request()).effect is Effect.ALLOW
 
