@@ -43,9 +43,10 @@ def facts(**changes: Any) -> Facts:
 
 
 def merge(*paths: bytes, **changes: Any) -> Facts:
-    """Return the facts of a merge that changes some paths."""
+    """Return the facts of a merge that changes some paths; `taint` and `label` are its own, the rest is about the change."""
+    labels = {name: changes.pop(name) for name in ("taint", "label") if name in changes}
     change = ChangeFacts(paths=paths, files=changes.pop("files", len(paths)), **changes)
-    return facts(action=Action.MERGE, path=None, lease=None, lease_state=None, protected=True, change=change)
+    return facts(action=Action.MERGE, path=None, lease=None, lease_state=None, protected=True, change=change, **labels)
 
 
 def open_trust(folder: Path) -> Trust:
