@@ -17,7 +17,12 @@ _DRAIN_SECONDS = 5.0
 
 @contextmanager
 def serving(
-    app: Family | Member, *, limits: Limits | None = None, tls: Tls | None = None, proxies: frozenset[str] = frozenset()
+    app: Family | Member,
+    *,
+    limits: Limits | None = None,
+    tls: Tls | None = None,
+    proxies: frozenset[str] = frozenset(),
+    proxy_secret: bytes = b"",
 ) -> Iterator[str]:
     """Serve a family, or one door for every path, in a thread while the block runs and give its base url, without a slash at the end."""
     family = app if isinstance(app, Family) else Family(Members(http=app))
@@ -37,6 +42,7 @@ def serving(
                     drain_seconds=_DRAIN_SECONDS,
                     tls=tls,
                     proxies=proxies,
+                    proxy_secret=proxy_secret,
                 )
             except BaseException as error:
                 failures.append(error)
