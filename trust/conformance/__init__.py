@@ -5,10 +5,11 @@
 """
 
 from trust.conformance.bench import Bench, BrokenPromise, Check
+from trust.conformance.labels import CHECKS as LABEL_CHECKS
 from trust.conformance.rows import CHECKS as ROW_CHECKS
 from trust.conformance.transactions import CHECKS as TRANSACTION_CHECKS
 
-CHECKS: tuple[Check, ...] = (*TRANSACTION_CHECKS, *ROW_CHECKS)
+CHECKS: tuple[Check, ...] = (*TRANSACTION_CHECKS, *ROW_CHECKS, *LABEL_CHECKS)
 """Everything an engine must pass."""
 
 __all__ = ["CHECKS", "Bench", "BrokenPromise", "Check"]

@@ -40,8 +40,10 @@ class Labels:
 
     def below(self, directory: bytes) -> Label | None:
         """See the contract."""
-        statement = "SELECT max(origin), max(sensitivity) FROM labels WHERE path >= ? AND path < ?"
-        bounds = (directory + b"/", directory + b"0") if directory else (b"", b"\xff" * 8)
+        statement = "SELECT max(origin), max(sensitivity) FROM labels"
+        bounds = (directory + b"/", directory + b"0") if directory else ()  # every path below sorts between these two
+        if directory:
+            statement += " WHERE path >= ? AND path < ?"
         origin, sensitivity = self._database.rows(statement, bounds)[0]
         return None if origin is None else Label(Origin(origin), Sensitivity(sensitivity))
 
