@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 
-_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
 _SIZES = {
     "": 1,
     "b": 1,
@@ -18,12 +18,12 @@ _SIZES = {
     "gib": 1 << 30,
     "tib": 1 << 40,
 }
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d|w)?")
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|min|m|h|d|w)?")
 _SIZE = re.compile(r"(\d+)\s*([a-z]*)")
 
 
 def parse_duration(value: object) -> float:
-    """Return seconds from a number of seconds or from text such as ``90s``, ``1h30m`` or ``7d``. Raises `ValueError`."""
+    """Return seconds from a number of seconds or from text such as ``90s``, ``30min``, ``1h30m`` or ``7d``. Raises `ValueError`."""
     if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0:
         return float(value)
     text = str(value).strip().lower()

@@ -28,6 +28,10 @@ class Exit(IntEnum):
     GATED = 4
     CONFLICT = 5
     NOT_FOUND = 6
+    EXPIRED = 7
+    LAPSED = 8
+    WITHDRAWN = 9
+    SUPERSEDED = 10
     INTERRUPTED = 130
 
 
@@ -67,6 +71,17 @@ EXITS: Mapping[Kind, Exit] = {
 
 DECISIONS: Mapping[str, Exit] = {"merged": Exit.OK, "gated": Exit.GATED, "refused": Exit.DENIED, "conflict": Exit.CONFLICT}
 """How a proposal's decision ends the command that asked for it."""
+
+GATE_EXITS: Mapping[str, Exit] = {
+    "pending": Exit.GATED,
+    "approved": Exit.OK,
+    "rejected": Exit.DENIED,
+    "expired": Exit.EXPIRED,
+    "lapsed": Exit.LAPSED,
+    "withdrawn": Exit.WITHDRAWN,
+    "superseded": Exit.SUPERSEDED,
+}
+"""How what became of a gate ends the command that waited for it."""
 
 EXIT_CODES = "Exit codes: 0 ok, 1 failed, 2 usage, 3 denied, 4 gated, 5 conflict, 6 not found."
 

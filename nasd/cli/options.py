@@ -35,6 +35,16 @@ def read_budgets(texts: Sequence[str]) -> dict[str, int]:
     return budgets
 
 
+def read_seconds(text: str | None, option: str) -> float | None:
+    """Return a duration such as 90s, 30min or 7d in seconds, None for None. Raises `click.UsageError`."""
+    from nasd.durations import parse_duration
+
+    try:
+        return None if text is None else parse_duration(text)
+    except ValueError as error:
+        raise click.UsageError(f"{option}: {error}; write a duration such as 90s, 30min or 7d") from error
+
+
 def read_list(texts: Sequence[str]) -> list[str] | None:
     """Return the parts of comma-separated texts, None when there are none."""
     parts = [part.strip() for text in texts for part in text.split(",")]
@@ -44,6 +54,13 @@ def read_list(texts: Sequence[str]) -> list[str] | None:
 def read_path(text: str) -> str:
     r"""Return a path as the API writes it: as `nas` prints it, with each byte that is no UTF-8 as ``\xNN``."""
     return os.fsencode(text).decode("utf-8", "backslashreplace")
+
+
+def label_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that name a label: ``origin`` and ``sensitivity``, None where nobody says."""
+    origin = click.option("--origin", type=click.Choice(["owner", "internal", "external"]), help="Whose words it is.")
+    sensitivity = click.option("--sensitivity", type=click.Choice(["public", "internal", "sensitive"]), help="How far it may go.")
+    return origin(sensitivity(function))
 
 
 def scope_options(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -9,24 +9,16 @@
 from __future__ import annotations
 
 import sys
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from nasd import legible
+
+plain = legible.plain
 _COLOURS = {"+": "\x1b[32m", "-": "\x1b[31m", "@": "\x1b[36m"}
 _BOLD, _YELLOW, _PLAIN = "\x1b[1m", "\x1b[33m", "\x1b[m"
-_REORDERING = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _HEADS = ("diff ", "index ", "--- ", "+++ ", "rename ", "similarity ", "old mode", "new mode", "deleted file", "new file")
 _LETTERS = {"added": "A", "modified": "M", "deleted": "D", "renamed": "R"}
-
-
-def plain(text: str) -> str:
-    """Return text that a terminal shows as it is; only line breaks and tabs stay special."""
-    return "".join(letter if _is_plain(letter) else letter.encode("unicode_escape").decode() for letter in text)
-
-
-def _is_plain(letter: str) -> bool:
-    return letter in "\n\t" or not (unicodedata.category(letter) in {"Cc", "Cs"} or letter in _REORDERING)
 
 
 def render_value(value: Any) -> str:

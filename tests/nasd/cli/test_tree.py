@@ -21,9 +21,12 @@ ADVERTISED = """
 init serve stop status doctor mount umount commit log diff show restore propose verify gc export completion version
 principal-add principal-list principal-disable token-issue token-list token-revoke
 run-start run-list run-show run-exec run-checkout run-end proposal-list proposal-show proposal-diff proposal-withdraw
-gate-list gate-show gate-approve gate-reject lease-list lease-show lease-narrow lease-revoke lease-credentials
+gate-list gate-show gate-approve gate-reject gate-wait gate-withdraw gate-bypass
+lease-list lease-show lease-narrow lease-revoke lease-credentials
 key-add key-list key-remove key-authorized ssh
 mcp mcp-config
+account-add account-list account-show account-remove account-test account-call account-fetch account-push
+label-show label-list label-mark label-unmark label-endorse
 policy-validate policy-explain policy-show record-list record-export
 """
 

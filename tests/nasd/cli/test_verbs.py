@@ -52,7 +52,10 @@ PROPOSAL: Document = {
 GATE: Document = {
     "gate": "gate-1",
     "state": "pending",
+    "phase": "pending",
     "digest": "sha256:abc",
+    "alike": "sha256:alike",
+    "rule": "many",
     "deadline": "2026-12-01T00:00:00Z",
     "required_role": "owner",
     "subject": "proposal:prop-1",
@@ -188,7 +191,7 @@ def test_lists_are_arrays_and_tables_and_follow_every_page(desk: Desk) -> None:
     assert {"gate", "state", "digest", "deadline", "required_role"} <= result.document[0].keys()
     assert desk.asked() == [("gate.list", {"state": "pending"}), ("gate.list", {"state": "pending", "cursor": "1"})]
     lines = desk.nas("gate", "list").out.splitlines()
-    assert lines[0].split()[:3] == ["GATE", "STATE", "SUBJECT"]
+    assert lines[0].split()[:3] == ["GATE", "STATE", "PHASE"]
     assert [line.split()[0] for line in lines[1:]] == ["gate-1", "gate-2"]
     desk.counter.answers["gate.list"] = page()
     empty = desk.nas("gate", "list")
@@ -217,6 +220,67 @@ def test_a_gate_is_answered_for_the_card_that_was_judged(desk: Desk) -> None:
     assert desk.asked() == [("gate.approve", {"gate": "gate-1", "digest": "sha256:judged", "comment": "fine"})]
     assert desk.nas("gate", "approve", "gate-1", "--yes", "--json").document["result"] == {"decision": "merged"}
     assert desk.asked() == [("gate.show", {"gate": "gate-1"}), ("gate.approve", {"gate": "gate-1", "digest": "sha256:abc"})]
+
+
+def test_gates_that_are_alike_are_answered_each_by_its_own_digest(desk: Desk) -> None:
+    desk.counter.answers |= {
+        "gate.show": {**GATE, "card": CARD},
+        "gate.list": page(GATE, {**GATE, "gate": "gate-2", "digest": "sha256:two", "run": "run-2"}),
+        "gate.answer": {
+            "items": [{"gate": "gate-1", "result": {"decision": "merged"}}, {"gate": "gate-2", "error": {"message": "too late"}}]
+        },
+    }
+    told = desk.nas("gate", "approve", "gate-1", "--alike", "--yes", "--comment", "all fine")
+    answers = [{"gate": "gate-1", "digest": "sha256:abc"}, {"gate": "gate-2", "digest": "sha256:two"}]
+    body = {"alike": "sha256:alike", "answers": answers, "verdict": "approve", "comment": "all fine"}
+    assert desk.asked()[1:] == [("gate.list", {"state": "pending", "alike": "sha256:alike"}), ("gate.answer", body)]
+    assert (told.code, told.out) == (5, "gate-1  merged\ngate-2  too late\n")
+    assert desk.nas("gate", "reject", "gate-1", "--alike", "--digest", "d").code == 2
+
+
+@pytest.mark.parametrize(
+    ("state", "code"),
+    [("approved", 0), ("rejected", 3), ("expired", 7), ("lapsed", 8), ("withdrawn", 9), ("superseded", 10)],
+)
+def test_whoever_waits_learns_which_end_it_was(desk: Desk, state: str, code: int) -> None:
+    waits = [{**GATE, "card": {}}, {**GATE, "card": {}, "state": state, "phase": "closed"}]
+    desk.counter.answers["gate.show"] = lambda _: waits.pop(0) if len(waits) > 1 else waits[0]
+    told = desk.nas("gate", "wait", "gate-1", "--timeout", "30s", "--json")
+    assert (told.code, told.document["state"]) == (code, state)
+    assert desk.asked()[-1] == ("gate.show", {"gate": "gate-1", "wait": 20})
+    desk.counter.answers["proposal.make"] = {**PROPOSAL, "decision": "gated", "state": "gated", "gate": "gate-1"}
+    decision = "merged" if state == "approved" else "refused"
+    desk.counter.answers["proposal.show"] = {**PROPOSAL, "decision": decision, "state": decision, "gate": "gate-1"}
+    proposed = desk.nas("propose", "builder/run-1", "--wait", "--json")
+    assert (proposed.code, proposed.document["decision"]) == (code, decision)
+
+
+def test_a_wait_that_is_over_says_that_it_still_waits(desk: Desk) -> None:
+    desk.counter.answers["gate.show"] = {**GATE, "card": {}}
+    assert desk.nas("gate", "wait", "gate-1", "--timeout", "1s").code == 4
+    assert desk.nas("gate", "wait", "gate-1", "--timeout", "soon").code == 2
+
+
+def test_a_bypass_is_opened_listed_and_ended(desk: Desk) -> None:
+    bypass = {"bypass": "b1", "state": "live", "rule": "many", "by": "owner", "reason": "moving", "expires": None}
+    desk.counter.answers |= {"gate.bypass": bypass, "gate.bypasses": page(bypass), "gate.bypass-end": {**bypass, "state": "ended"}}
+    assert desk.nas("gate", "bypass", "--rule", "many", "--for", "30min", "--reason", "moving").code == 0
+    assert desk.nas("gate", "bypass", "--json").document == [bypass]
+    assert desk.nas("gate", "bypass", "--end", "b1", "--json").document["state"] == "ended"
+    assert [operation for operation, _ in desk.asked()] == ["gate.bypass", "gate.bypasses", "gate.bypass-end"]
+    assert desk.nas("gate", "bypass", "--rule", "many").code == 2
+
+
+def test_a_question_is_taken_back(desk: Desk) -> None:
+    desk.counter.answers["gate.withdraw"] = {**GATE, "state": "withdrawn", "comment": "sorry"}
+    assert desk.nas("gate", "withdraw", "gate-1", "--comment", "sorry").code == 0
+    assert desk.asked() == [("gate.withdraw", {"gate": "gate-1", "comment": "sorry"})]
+
+
+def test_a_card_is_markdown_on_demand(desk: Desk) -> None:
+    desk.counter.answers["gate.show"] = {**GATE, "card": {**CARD, "why": "<b>**now**</b>"}}
+    shown = desk.nas("gate", "show", "gate-1", "--markdown").out
+    assert r"- **why**: &lt;b&gt;\*\*now\*\*&lt;/b&gt;" in shown
 
 
 def test_a_gate_is_never_answered_by_nobody(desk: Desk) -> None:

@@ -6,7 +6,7 @@ import click
 
 from nasd.cli.session import Session, verb
 
-_STATES = ["pending", "approved", "rejected", "expired", "withdrawn", "consumed"]
+_STATES = ["pending", "approved", "rejected", "expired", "lapsed", "withdrawn", "superseded"]
 
 
 @verb
@@ -15,4 +15,4 @@ _STATES = ["pending", "approved", "rejected", "expired", "withdrawn", "consumed"
 def command(session: Session, state: str | None, run: str | None) -> None:
     """List the questions for people."""
     items = session.client.items("/v1/gates", state=state, run=run)
-    session.show_table(items, "gate", "state", "subject", "required_role", "deadline", "digest", empty="no gates")
+    session.show_table(items, "gate", "state", "phase", "subject", "rule", "required_role", "deadline", "digest", empty="no gates")
