@@ -40,7 +40,7 @@ class _Kind(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class _Glob:
+class Glob:
     """A name with wildcards, as a bit-parallel automaton: bit i says that the first i characters are matched."""
 
     text: str
@@ -63,14 +63,18 @@ class _Glob:
                 return False
         return bool(state & self.final)
 
-    def covers(self, other: _Glob) -> bool:
+    def step(self, state: int, character: str) -> int:
+        """Return the states after one more character; 1 is where a name begins."""
+        return ((state & (self.masks.get(character, 0) | self.wild)) << 1) | (state & self.loops)
+
+    def covers(self, other: Glob) -> bool:
         """Tell whether every name of the other form has this one; exact for one ``*``, else only for the same text."""
         if self.text == other.text:
             return True
         return self.affixes and other.head.startswith(self.head) and other.tail.endswith(self.tail)
 
 
-def _build_glob(text: str) -> _Glob:
+def _build_glob(text: str) -> Glob:
     loops, wild, position = 0, 0, 0
     masks: dict[str, int] = {}
     for character in text:
@@ -85,7 +89,7 @@ def _build_glob(text: str) -> _Glob:
         position += 1
     plain = text.replace("?", "*")
     head, tail = plain.split("*", 1)[0], plain.rsplit("*", 1)[1]
-    return _Glob(text, head, tail, text.count("*") == 1 and not wild, loops, wild, masks, 1 << position)
+    return Glob(text, head, tail, text.count("*") == 1 and not wild, loops, wild, masks, 1 << position)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +98,7 @@ class _Segment:
 
     kind: _Kind
     literal: bytes = b""
-    glob: _Glob | None = None
+    glob: Glob | None = None
 
     def may_end(self, path: bytes) -> bool:
         """Tell whether a path could match a pattern that ends here; nearly every path cannot, and is spared the walk."""
@@ -123,7 +127,7 @@ class Pattern:
     text: str
     segments: tuple[_Segment, ...]
     literals: dict[bytes, int]
-    partials: tuple[tuple[_Glob, int], ...]
+    partials: tuple[tuple[Glob, int], ...]
     any_name: int
     any_depth: int
     final: int
@@ -154,7 +158,7 @@ class Pattern:
         """Return the automaton's states, as bits, once the names of a path are consumed; 0 when nothing can match any more."""
         state = self._closure(1)
         for name in path.split(b"/") if path else ():
-            state = self.step(state, self._accepted_by(name))
+            state = self.step(state, self.accepted_by(name))
             if not state:
                 break
         return state
@@ -166,7 +170,8 @@ class Pattern:
     def _closure(self, state: int) -> int:
         return state | ((state & self.any_depth) << 1)
 
-    def _accepted_by(self, name: bytes) -> int:
+    def accepted_by(self, name: bytes) -> int:
+        """Return the segments that match a name, as bits."""
         accepted = self.any_name | self.literals.get(name, 0)
         if self.partials:
             text = name.decode("utf-8", "surrogateescape")
@@ -374,7 +379,7 @@ def _successors(outer: Pattern, segment: _Segment, index: int, state: int) -> li
 def _accepted_for_all(outer: Pattern, segment: _Segment) -> int:
     """Return the segments of `outer` that match every name the given segment stands for."""
     if segment.kind is _Kind.LITERAL:
-        return outer._accepted_by(segment.literal)
+        return outer.accepted_by(segment.literal)
     accepted = outer.any_name
     for glob, bit in outer.partials:
         if segment.glob is not None and glob.covers(segment.glob):
