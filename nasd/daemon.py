@@ -42,6 +42,7 @@ from nasd.policy_source import adopt_from
 from nasd.proposals import Proposals
 from nasd.reclaim import Reclaim
 from nasd.reconcile import Reconciliation
+from nasd.relabelling import LOWERING, Relabelling
 from nasd.runs import Runs
 from nasd.setup import ensure_owner_token
 from nasd.wiring import Appliance, open_appliance
@@ -72,6 +73,8 @@ class Daemon:
         self._runs = Runs(appliance)
         self._proposals = Proposals(appliance, self._runs, lambda commit: adopt_from(appliance, commit))
         self._gates = Gates(appliance, self._proposals)
+        for kind in LOWERING:
+            self._gates.register(kind, Relabelling(appliance))
         self._mounts = Mounts(appliance, self._runs.is_active)
         self._jobs = Jobs(appliance, self._runs, self._gates, self._mounts)
         reclaim = Reclaim(appliance, self._runs)

@@ -24,7 +24,8 @@ from nasd.wiring import Appliance
 from store.errors import NotFound, StoreError
 from store.model import CommitId
 from trust.errors import TrustError, Unknown
-from trust.model import Digest, GateId, LeaseId, Record
+from trust.labels import parse_label
+from trust.model import Digest, GateId, GatePhase, LeaseId, Record
 
 log = logging.getLogger("nasd.reconcile")
 
@@ -53,6 +54,9 @@ class Reconciliation:
             "principal.disable": self._principal_disable,
             "lease.revoke": self._lease_revoke,
             "policy.adopt": self._policy_adopt,
+            "label.mark": self._label_mark,
+            "label.unmark": self._label_lowered,
+            "label.endorse": self._label_lowered,
             **resolvers_of(appliance),
         }
 
@@ -165,3 +169,14 @@ class Reconciliation:
         except NotFound:
             return "done"
         return "undone"
+
+    def _label_mark(self, body: Mapping[str, Any]) -> str:
+        found = [mark.label for mark in self._appliance.trust.ledger.marks() if mark.pattern == body["pattern"]]
+        origin, _, sensitivity = str(body["label"]).partition("/")
+        wanted = parse_label(origin, sensitivity)
+        return "done" if found and wanted.within(found[0]) else "undone"
+
+    def _label_lowered(self, body: Mapping[str, Any]) -> str:
+        # The approval is spent in the same step in which the label is lowered.
+        gate = self._appliance.trust.gate(GateId(str(body["gate"])))
+        return "done" if gate.phase in {GatePhase.ACKNOWLEDGED, GatePhase.CLOSED} else "undone"

@@ -17,22 +17,29 @@ from nasd.errors import AlreadyInitialised, CannotImport, StartError
 from nasd.jobs import SERVICE
 from nasd.paths import render_path
 from nasd.policy_source import POLICY_PATH
+from nasd.relabelling import Relabelling
 from nasd.runs import MAIN
 from nasd.wiring import Appliance, open_appliance
 from store.contract import Progress, Working
 from store.errors import HostileTree, ImportFailed, NotFound
 from store.model import ROOT, Access, CommitId, EntryKind, ImportReport, NodeId, Note, Provenance
+from trust.labels import DEFAULT, Label, parse_label
 from trust.model import PrincipalKind
 from trust.policy import default_policy
 
 OWNER = "owner"
 _SEED = "import"
+EVERYWHERE = "**"
+"""What is marked when an import is labelled: all of it, its history, and what comes beside it, which nobody could tell from it."""
 
 
-def initialise(settings: Settings, import_from: str | None, progress: Progress) -> Document:
+def initialise(
+    settings: Settings, import_from: str | None, progress: Progress, label: tuple[str | None, str | None] = (None, None)
+) -> Document:
     """Make the appliance in ``settings.home`` and return what was made.
 
-    `import_from` is a directory, a git repository or a git URL. Raises `AlreadyInitialised`, `CannotImport`, `StartError`.
+    `import_from` is a directory, a git repository or a git URL; what it brings is marked with `label`, by its
+    origin and its sensitivity (None: as everything is). Raises `AlreadyInitialised`, `CannotImport`, `StartError`.
     """
     home = settings.home
     if settings.store.exists() or settings.trust.exists():
@@ -45,7 +52,7 @@ def initialise(settings: Settings, import_from: str | None, progress: Progress) 
     fresh = replace(settings, home=scratch)
     scratch.mkdir(parents=True, mode=0o700)
     try:
-        document = _make(fresh, import_from, progress)
+        document = _make(fresh, import_from, progress, parse_label(*label))
         if home.exists():
             home.rmdir()
         scratch.rename(home)
@@ -55,7 +62,7 @@ def initialise(settings: Settings, import_from: str | None, progress: Progress) 
     return document | {"home": str(home)}
 
 
-def _make(settings: Settings, import_from: str | None, progress: Progress) -> Document:
+def _make(settings: Settings, import_from: str | None, progress: Progress, label: Label) -> Document:
     for folder in (settings.store, settings.trust, settings.run, settings.log):
         folder.mkdir(mode=0o700)
     appliance = open_appliance(settings, "owner")
@@ -71,6 +78,8 @@ def _make(settings: Settings, import_from: str | None, progress: Progress) -> Do
         digest = appliance.trust.adopt_policy(text, f"{POLICY_PATH.decode()}@{head[:12]}", now)
         body = {"main": head, "imported": import_from, "policy": digest}
         appliance.trust.state("init", None, body, now)
+        if not label.within(DEFAULT):
+            Relabelling(appliance).mark(None, EVERYWHERE, label)
         appliance.trust.flush()
         return {"owner": OWNER, "main": head, "policy": digest, "imported": _view_report(import_from, report)}
     finally:

@@ -9,6 +9,7 @@ from interfaces.faults import Fault, Kind
 from interfaces.port import Document
 from nasd.desk import Desk, limited
 from nasd.durations import render_time
+from nasd.manifest import words
 from nasd.operations.operation import (
     COUNT,
     LIMIT,
@@ -29,6 +30,7 @@ from nasd.operations.scopes import SCOPE, read_budgets, read_limits
 from nasd.runs import Request, Run
 from nasd.views import view_change, view_lease
 from store.errors import NotFound
+from trust.labels import DEFAULT
 from trust.model import Action, Identity, LeaseId
 
 _STATES = ["active", "ended", "expired", "revoked", "trashed", "removed"]
@@ -67,9 +69,18 @@ def _show(desk: Desk, identity: Identity, arguments: Arguments) -> Document:
     document = _view(run) | {
         "lease_detail": view_lease(appliance.trust.lease(LeaseId(run.lease)), appliance.now()),
         "proposals": [proposal.proposal for proposal in desk.proposals.all() if proposal.run == run.run],
+        "taint": _view_taint(desk, run),
         "mounts": [desk.mounts.document(mount) for mount in desk.mounts.all() if mount.run == run.run],
     }
     return document | _branch_state(desk, identity, run)
+
+
+def _view_taint(desk: Desk, run: Run) -> Document:
+    """Return the join of what a run has read, and the reads that raised it, the first ones."""
+    trust = desk.appliance.trust
+    label = trust.ledger.taint(run.run)
+    because = [] if label == DEFAULT else [dict(record.body) for record in trust.records(kind="taint", run=run.run)]
+    return words(label) | {"because": [{"path": each["path"], "label": each["label"]} for each in because]}
 
 
 def _branch_state(desk: Desk, identity: Identity, run: Run) -> Document:

@@ -22,6 +22,7 @@ from nasd.policy_source import POLICY_PATH, adopt_from
 from nasd.proposals import Proposals
 from nasd.reclaim import Reclaim
 from nasd.reconcile import Reconciliation
+from nasd.relabelling import LOWERING, Relabelling
 from nasd.runs import MAIN, Request, Run, Runs
 from nasd.trees import node_at
 from nasd.wiring import Appliance
@@ -47,6 +48,8 @@ class House:
         self.runs = Runs(self.appliance)
         self.proposals = Proposals(self.appliance, self.runs, lambda commit: adopt_from(self.appliance, commit))
         self.gates = Gates(self.appliance, self.proposals)
+        for kind in LOWERING:
+            self.gates.register(kind, Relabelling(self.appliance))
         self.mounts = Mounts(self.appliance, self.runs.is_active)
         self.jobs = Jobs(self.appliance, self.runs, self.gates, self.mounts)
         self.reclaim = Reclaim(self.appliance, self.runs)

@@ -16,9 +16,13 @@ def command(session: Session, run: str | None) -> None:
     document = session.client.get(place("/v1/runs/{run}", run=find_run(session, run)))
 
     def human() -> None:
-        from nasd.cli.tables import print_changes, print_fields
+        from nasd.cli.tables import print_changes, print_fields, print_table
 
         print_fields(document, _SHOWN)
+        taint = document["taint"]
+        if taint["because"]:
+            print(f"\ntainted {taint['origin']}/{taint['sensitivity']} by reading:")
+            print_table(taint["because"], ("label", "path"), "")
         if document["uncommitted"]:
             print("\nnot committed:")
             print_changes(document["uncommitted"], patch=False)

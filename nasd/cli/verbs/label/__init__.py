@@ -1,0 +1,1 @@
+"""Labels: whose words some bytes are, and how far they may go."""
