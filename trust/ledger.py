@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from trust.contract import Engine
 from trust.labels import DEFAULT, Label, join, join_all
@@ -33,30 +34,33 @@ class LabelPart:
     label: Label
 
 
+class _Known(NamedTuple):
+    """What is known at an epoch: whether anything is noted of bytes, and the marks."""
+
+    epoch: Epoch
+    noted: bool
+    marks: tuple[tuple[PathSet, Label], ...]
+
+
 class Ledger:
     """What trust knows of labels. Any thread may call."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._marks: tuple[Epoch, tuple[tuple[PathSet, Label], ...]] = (Epoch(-1), ())
-        self._noted: tuple[Epoch, bool] = (Epoch(-1), False)
+        self._known = _Known(Epoch(-1), False, ())
 
     def noted(self) -> bool:
         """Tell whether anything is noted of any bytes at all."""
-        epoch = self._engine.epoch()
-        known, noted = self._noted
-        if known != epoch:
-            noted = not self._engine.labels.empty()
-            self._noted = epoch, noted
-        return noted
+        return self._look().noted
 
     def label(self, policy: CompiledPolicy, path: bytes, content: bytes) -> Label:
         """Return the label of bytes at a path; `content` is empty for what has none (a directory)."""
-        row = self._engine.labels.find(path, content) if content and self.noted() else None
+        known = self._look()
+        row = self._engine.labels.find(path, content) if content and known.noted else None
         if row is not None and row.endorsed:
             return row.label
         label = policy.label_of(path)
-        for paths, marked in self._marked():
+        for paths, marked in known.marks:
             if paths.matches(path):
                 label = join(label, marked)
         return label if row is None else join(label, row.label)
@@ -150,9 +154,12 @@ class Ledger:
         return None if row.endorsed or label.within(row.label) else Labelled(path, content, join(row.label, label))
 
     def _marked(self) -> tuple[tuple[PathSet, Label], ...]:
-        epoch = self._engine.epoch()
-        known, marks = self._marks
-        if known != epoch:
+        return self._look().marks
+
+    def _look(self) -> _Known:
+        """Return what nearly every question needs, read again when the epoch has moved."""
+        epoch, known = self._engine.epoch(), self._known
+        if known.epoch != epoch:
             marks = tuple((path_set((mark.pattern,)), mark.label) for mark in self._engine.labels.marks())
-            self._marks = epoch, marks
-        return marks
+            self._known = known = _Known(epoch, not self._engine.labels.empty(), marks)
+        return known
