@@ -121,6 +121,16 @@ class Evidence:
         self._require(second)
         return prove_consistency(self._nodes(), first, second)
 
+    def peaks(self, size: int) -> list[bytes]:
+        """Return the perfect subtrees that the tree of the first `size` records is made of, largest first. Raises as `root_at`."""
+        self._require(size)
+        nodes, found, start = self._nodes(), [], 0
+        for level in reversed(range(size.bit_length())):
+            if size >> level & 1:
+                found.append(nodes(level, start >> level))
+                start += 1 << level
+        return found
+
     def _require(self, size: int) -> None:
         last = self._engine.records.head()[0]
         if size > last:
@@ -178,10 +188,10 @@ class Evidence:
         """Yield the records of a sealed segment as they are in its file. Raises `RecorderUnavailable`, `ChainBroken`."""
         return self._archive.read(segment)
 
-    def live_rows(self, after: int) -> Iterator[list[Row]]:
-        """Yield the records in the database after a number, in pieces."""
-        while rows := self._engine.records.after(after, _CHUNK):
-            yield list(rows)
+    def live_rows(self, after: int, until: int | None = None) -> Iterator[Sequence[Row]]:
+        """Yield the records in the database after a number, up to another where it is given, in pieces."""
+        while rows := self._engine.records.after(after, _CHUNK if until is None else min(_CHUNK, until - after)):
+            yield rows
             after = rows[-1][0]
 
     def sealed_rows(self, after: int, kind: str | None = None, run: str | None = None) -> Iterator[Row]:
@@ -193,6 +203,10 @@ class Evidence:
                 for row in self._archive.read(segment):
                     if row[0] > after and kind in (None, row[4]) and run in (None, row[6]):
                         yield row
+
+    def policies(self) -> Sequence[tuple[str, str]]:
+        """Return hash and text of every policy that was adopted: what the decisions in the record refer to."""
+        return self._engine.policies.all()
 
     def find(self, sequence: int) -> Row:
         """Return a record, sealed or not. Raises `Unknown`."""

@@ -124,7 +124,7 @@ class RecordWalk:
         self._place = Walked(segment.last, segment.hash)
         self._given_up = segment.last
 
-    def _take(self, rows: list[Row]) -> None:
+    def _take(self, rows: Sequence[Row]) -> None:
         start = self._place
         self._place = walk(rows, start)
         good = rows[: self._place.sequence - start.sequence]

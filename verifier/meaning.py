@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -38,8 +38,14 @@ class Meaning:
     _revoked: dict[str, int] = field(default_factory=dict)
     _questions: dict[str, _Question] = field(default_factory=dict)
 
-    def read(self, record: Record) -> Iterator[Complaint]:
-        """Take the next record and yield what is wrong with it."""
+    def read(self, record: Record) -> Iterable[Complaint]:
+        """Take the next record and return what is wrong with it."""
+        if record.phase == "fact" and record.kind != "gate.acknowledged" and record.time >= self.last_time:
+            self.last_time = record.time
+            return ()
+        return self._judge(record)
+
+    def _judge(self, record: Record) -> Iterator[Complaint]:
         if record.time < self.last_time - self.skew:
             yield "time", f"its time is {self.last_time - record.time} s before that of an earlier one"
         self.last_time = max(self.last_time, record.time)
@@ -50,7 +56,7 @@ class Meaning:
         elif record.phase == "outcome":
             yield from self._conclude(record)
         elif record.kind == "gate.acknowledged":
-            yield from self._acknowledge(record.body or {})
+            yield from self._acknowledge(record.body)
 
     def orphans(self, older_than: int) -> list[Record]:
         """Return the intents without outcome that are older than so many seconds, by the clock of the record."""
@@ -64,7 +70,7 @@ class Meaning:
             return
         if intent.kind != record.kind:
             yield "intents", f"an outcome of {record.kind}, and {record.refers} announced {intent.kind}"
-        said, told = intent.body or {}, record.body or {}
+        said, told = intent.body or {}, record.body
         if told.get("result") == "done":
             self._learn(record, said, told)
 

@@ -8,9 +8,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 _sha256 = hashlib.sha256
+_TILE = 256
 
 
 class Tree:
@@ -25,17 +26,17 @@ class Tree:
         self.size = size
         self.peaks = list(peaks)
 
-    def take_entries(self, entries: Iterable[bytes]) -> None:
-        """Take entries, each as one leaf."""
-        peaks, size = self.peaks, self.size
-        for entry in entries:
-            found, rest = _sha256(b"\x00" + entry).digest(), size
-            while rest & 1:
-                found = _sha256(b"\x01" + peaks.pop() + found).digest()
-                rest >>= 1
-            peaks.append(found)
-            size += 1
-        self.size = size
+    def take_entries(self, entries: Sequence[bytes]) -> None:
+        """Take entries, each as one leaf; a whole tile at a time where one begins here, since that is quicker."""
+        row = [_sha256(b"\x00" + entry).digest() for entry in entries]
+        at = 0
+        while at < len(row):
+            if self.size % _TILE == 0 and len(row) - at >= _TILE:
+                self.take_subtree(_perfect_root(row[at : at + _TILE]), _TILE)
+                at += _TILE
+            else:
+                self.take_subtree(row[at], 1)
+                at += 1
 
     def take_subtree(self, found: bytes, leaves: int) -> None:
         """Take a perfect subtree of so many leaves. Raises `ValueError` where none of that size can stand."""
@@ -56,6 +57,12 @@ class Tree:
         for peak in self.peaks[-2::-1]:
             found = _sha256(b"\x01" + peak + found).digest()
         return found
+
+
+def _perfect_root(row: list[bytes]) -> bytes:
+    while len(row) > 1:
+        row = [_sha256(b"\x01" + left + right).digest() for left, right in zip(row[::2], row[1::2], strict=True)]
+    return row[0]
 
 
 def included(leaf: bytes, index: int, size: int, proof: Sequence[bytes], root: bytes) -> bool:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from verifier.export import BadExport, Export, Piece
 from verifier.meaning import Meaning
 from verifier.notes import BadNote, Checkpoint, Key, open_note
-from verifier.records import BadRecord, read_record
+from verifier.records import BadRecord, read_records
 from verifier.report import Report
 from verifier.tree import Tree
 
@@ -146,27 +146,26 @@ class Verification:
 
     def _read(self, piece: Piece) -> bool:
         """Read the lines of a piece and tell whether the walk can go on."""
-        sequence, next_watched = piece.first, self._next_watched()
-        for line in self._export.lines(piece):
-            try:
-                record = read_record(line, sequence, self._hash)
-            except BadRecord as bad:
-                self.report.complain(bad.check, bad.why, sequence)
-                return False
-            self._hash = record.hash
-            self._leaves.append(record.hash)
-            for check, why in self._meaning.read(record):
-                self.report.complain(check, why, sequence)
-            if sequence == next_watched or len(self._leaves) == _BATCH:
-                if not self._compare():
-                    return False
-                next_watched = self._next_watched()
-            sequence += 1
-        self.report.records, self.report.head = sequence - 1, self._hash.hex()
-        if sequence != piece.last + 1:
-            self.report.complain("chain", f"{piece.file} ends before record {piece.last}", sequence)
+        sequence, next_watched, read, leaves = piece.first - 1, self._next_watched(), self._meaning.read, self._leaves
+        try:
+            for record in read_records(self._export.lines(piece), piece.first, self._hash):
+                sequence, self._hash = record.sequence, record.hash
+                leaves.append(record.hash)
+                for check, why in read(record):
+                    self.report.complain(check, why, sequence)
+                if sequence == next_watched or len(leaves) == _BATCH:
+                    if not self._compare():
+                        return False
+                    next_watched, leaves = self._next_watched(), self._leaves
+        except BadRecord as bad:
+            self._compare()
+            self.report.complain(bad.check, bad.why, bad.sequence)
             return False
-        return self._compare()
+        if not self._compare():
+            return False
+        if sequence != piece.last:
+            self.report.complain("chain", f"{piece.file} ends before record {piece.last}", sequence + 1)
+        return sequence == piece.last
 
     def _next_watched(self) -> int:
         return self._watched[0][0] if self._watched else 0

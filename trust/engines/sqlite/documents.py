@@ -38,6 +38,10 @@ class Policies:
         rows = self._database.rows("SELECT digest FROM policies ORDER BY number DESC LIMIT 1")
         return str(rows[0][0]) if rows else ""
 
+    def all(self) -> Sequence[tuple[str, str]]:
+        """See the contract."""
+        return [(digest, text) for digest, text in self._database.rows("SELECT DISTINCT digest, text FROM policies ORDER BY digest")]
+
 
 class Documents:
     """See `trust.contract.DocumentRows`."""
