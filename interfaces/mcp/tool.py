@@ -57,7 +57,10 @@ class Answer:
 
 @dataclass(frozen=True)
 class Tool:
-    """A tool. `needs` are the actions a lease must carry for it to be listed, `within` is a directory it must reach."""
+    """A tool. `needs` are the actions a lease must carry for it to be listed, `within` is a directory it must reach.
+
+    `outside` tells that it reaches beyond the appliance.
+    """
 
     name: str
     title: str
@@ -69,6 +72,7 @@ class Tool:
     needs: frozenset[str] = field(default_factory=frozenset)
     within: bytes = b""
     idempotent: bool = False
+    outside: bool = False
 
     @cached_property
     def _validator(self) -> Draft202012Validator:
@@ -80,7 +84,7 @@ class Tool:
             read_only_hint=self.effect is Effect.READS,
             destructive_hint=self.effect is Effect.REPLACES,
             idempotent_hint=self.idempotent or self.effect is Effect.READS,
-            open_world_hint=False,
+            open_world_hint=self.outside,
         )
         return types.Tool(
             name=self.name,

@@ -54,7 +54,7 @@ VALUES = st.recursive(
 def calls(draw: st.DrawFn) -> tuple[str, dict[str, object]]:
     name = draw(st.sampled_from(sorted(TOOLS)))
     known = sorted(TOOLS[name].takes["properties"])
-    arguments: dict[str, object] = draw(st.dictionaries(st.sampled_from(known), VALUES, max_size=len(known)))
+    arguments: dict[str, object] = draw(st.dictionaries(st.sampled_from(known), VALUES, max_size=len(known))) if known else {}
     for required in TOOLS[name].takes["required"]:
         if draw(st.integers(0, 9)):
             arguments.setdefault(required, draw(WORDS))

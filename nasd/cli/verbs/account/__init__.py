@@ -1,0 +1,1 @@
+"""Accounts: what runs act with outside, without ever seeing a secret."""
