@@ -43,11 +43,11 @@ from trust.tokens import (
     MOUNT_PREFIX,
     PRINCIPAL_PREFIX,
     LeaseToken,
-    chain_tail,
     child_id,
     encode_lease_token,
     encode_principal_token,
     fits,
+    genuine_token,
     hash_secret,
     parse_lease_head,
     parse_lease_token,
@@ -180,7 +180,8 @@ class Credentials:
         caveat = caveat_between(above.scope, scope)
         longer = Chain(chain.root, (*chain.caveats, caveat), chain.epoch)
         if fits(LeaseToken(longer.root, longer.caveats, Secret(bytes(32)))) and _makes(above.scope, caveat, scope):
-            lease = self._child(above, longer, now, Effort(NARROWING_EFFORT))
+            lease, is_fresh = self._child(above, longer, now, Effort(NARROWING_EFFORT))
+            self._keep([(lease, longer)] if is_fresh else [])
             require_usable(lease, now)
             return lease, self._secret(longer)
         own = LeaseId(self.make_id("l"))
@@ -204,8 +205,7 @@ class Credentials:
         return principal
 
     def _secret(self, chain: Chain) -> str:
-        tail = chain_tail(self._keys.key(chain.epoch), chain.root, chain.caveats)
-        return encode_lease_token(LeaseToken(chain.root, chain.caveats, tail))
+        return encode_lease_token(genuine_token(self._keys.key(chain.epoch), chain.root, chain.caveats))
 
     def _recognise_token(self, text: str, now: int) -> Holder:
         number, secret = parse_principal_token(text)
@@ -271,7 +271,7 @@ class Credentials:
             _, chain = self._engine.leases.find(root)
         except Unknown as error:
             raise Unauthenticated("lease token", "unknown") from error
-        return LeaseToken(root, caveats, chain_tail(self._key(chain.epoch), root, caveats))
+        return genuine_token(self._key(chain.epoch), root, caveats)
 
     def _key(self, epoch: int) -> Secret:
         try:
@@ -297,22 +297,31 @@ class Credentials:
         effort = Effort(NARROWING_EFFORT)
         with self._engine.transaction(durable=False):
             lease, chain = self._engine.leases.find(token.root)
+            grown: list[tuple[Lease, Chain]] = []
             for count in range(1, len(token.caveats) + 1):
                 require_usable(lease, now)
-                lease = self._child(lease, Chain(token.root, token.caveats[:count], chain.epoch), now, effort)
+                longer = Chain(token.root, token.caveats[:count], chain.epoch)
+                lease, is_fresh = self._child(lease, longer, now, effort)
+                if is_fresh:
+                    grown.append((lease, longer))
+            self._keep(grown)
         return lease
 
-    def _child(self, parent: Lease, chain: Chain, now: int, effort: Effort) -> Lease:
+    def _child(self, parent: Lease, chain: Chain, now: int, effort: Effort) -> tuple[Lease, bool]:
+        """Return the lease that a chain makes of its parent, and whether nobody has seen it yet."""
         number = child_id(chain.root, chain.caveats)
         try:
-            return self._engine.leases.find(number)[0]
+            return self._engine.leases.find(number)[0], False
         except Unknown:
-            if self._engine.leases.count(chain.root) >= MAX_NARROWINGS:
-                raise LeaseRevoked(parent.id, f"narrowed more than {MAX_NARROWINGS} times") from None
-        scope = _narrowed(parent.scope, chain.caveats[-1], effort)
-        lease = Lease(number, parent.run, parent.principal, parent.on_behalf_of, scope, now, parent.id)
-        self._engine.leases.add(lease, chain)
-        return lease
+            scope = _narrowed(parent.scope, chain.caveats[-1], effort)
+            return Lease(number, parent.run, parent.principal, parent.on_behalf_of, scope, now, parent.id), True
+
+    def _keep(self, grown: list[tuple[Lease, Chain]]) -> None:
+        """Store leases of one root, in order. Raises `LeaseRevoked` when that would be too many."""
+        if grown and self._engine.leases.count(grown[0][1].root) + len(grown) > MAX_NARROWINGS:
+            raise LeaseRevoked(grown[0][0].id, f"narrowed more than {MAX_NARROWINGS} times")
+        for lease, chain in grown:
+            self._engine.leases.add(lease, chain)
 
 
 def _narrowed(scope: Scope, caveat: Caveat, effort: Effort) -> Scope:

@@ -146,6 +146,12 @@ def chain_tail(key: Secret, root: LeaseId, caveats: tuple[Caveat, ...]) -> Secre
     return _extend(root_tail(key, root), spell(caveats))
 
 
+def genuine_token(key: Secret, root: LeaseId, caveats: tuple[Caveat, ...]) -> LeaseToken:
+    """Return the one token that these caveats make of a root."""
+    spelled = spell(caveats)
+    return LeaseToken(root, caveats, _extend(root_tail(key, root), spelled), spelled)
+
+
 def narrow_token(text: str, caveat: Caveat) -> str:
     """Return a lease token with one more caveat. Raises `Unauthenticated` for a malformed caveat or token, or one beyond the limits."""
     token = parse_lease_token(text)

@@ -26,6 +26,8 @@ MAX_NAMES = 32
 """The most names in a pattern."""
 MAX_PARTIAL = 4
 """The most names in a pattern that mix text and wildcards (``*.py``)."""
+_MEANINGLESS = frozenset(map(chr, (*range(0x20), *range(0xD800, 0xE000))))
+"""Control characters, and halves of surrogate pairs."""
 _MAX_PAIRS = 1024
 """The most state pairs `covers` looks at before it answers no."""
 
@@ -211,7 +213,7 @@ def parse_pattern(text: str) -> Pattern:
 def _split(text: str) -> list[str]:
     if len(text) > MAX_LENGTH:
         raise PatternInvalid(text[:32] + "...", f"longer than {MAX_LENGTH} characters")
-    if any(ord(character) < 0x20 or 0xD800 <= ord(character) <= 0xDFFF for character in text):
+    if not _MEANINGLESS.isdisjoint(text):
         raise PatternInvalid(repr(text), "control characters and halves of surrogate pairs have no place in a pattern")
     names = text.split("/")
     if len(names) > MAX_NAMES:
@@ -317,6 +319,10 @@ def uniform_below(patterns: tuple[str, ...], directory: bytes) -> bool:
     return path_set(patterns).uniform_below(directory)
 
 
+_PARSING = 8
+"""What looking at two patterns costs, before the first step."""
+
+
 class Effort:
     """How much comparing of patterns is left. Counted in steps, not in time, so that the same question always gets the same answer."""
 
@@ -342,10 +348,12 @@ def covers(wider: str, narrower: str, effort: Effort | None = None) -> bool:
         effort.spend(1)
     if wider in (narrower, "**"):
         return True
-    outer, inner = parse_pattern(wider), parse_pattern(narrower)
-    first, wanted = outer.segments[0], inner.segments[0]
-    if first.kind is _Kind.LITERAL and (wanted.kind is not _Kind.LITERAL or wanted.literal != first.literal):
+    first = wider.partition("/")[0]
+    if "*" not in first and "?" not in first and first != narrower.partition("/")[0]:
         return False
+    if effort is not None:
+        effort.spend(_PARSING)
+    outer, inner = parse_pattern(wider), parse_pattern(narrower)
     pending = [(0, outer.state_after(b""))]
     seen = set(pending)
     while pending:

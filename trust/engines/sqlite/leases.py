@@ -14,6 +14,7 @@ import apsw
 
 from trust.budgets import Account
 from trust.canonical import canonical
+from trust.caveats import Caveat
 from trust.engines.sqlite.database import Database
 from trust.errors import Taken, Unknown
 from trust.labels import Label, Origin, Sensitivity
@@ -29,6 +30,10 @@ _UP = """WITH RECURSIVE up(id, parent, depth) AS (
 _DOWN = """WITH RECURSIVE down(id, depth) AS (
     VALUES(?, 0) UNION ALL SELECT leases.id, depth + 1 FROM leases JOIN down ON leases.parent = down.id
 )"""
+
+
+_ACTIONS = {action.value: action for action in Action}
+_BUDGETS = {kind.value: kind for kind in BudgetKind}
 
 
 class Leases:
@@ -57,14 +62,15 @@ class Leases:
         if not rows:
             raise Unknown(lease, "no such lease")
         row = rows[0]
-        return _lease(row), Chain(LeaseId(row[13]), tuple(json.loads(row[14])), row[15])
+        found, caveats = _lease(row)
+        return found, Chain(LeaseId(row[13]), caveats, row[15])
 
     def all(self, run: RunId | None = None, holder: str | None = None) -> Sequence[Lease]:
         """See the contract."""
         condition = "(?1 IS NULL OR run = ?1) AND (?2 IS NULL OR principal = ?2 OR on_behalf_of = ?2)"
         if run is not None and holder is None:
             condition = "run = ?1 AND ?2 IS NULL"  # for the index
-        return [_lease(row) for row in self._database.rows(f"{_LEASE} WHERE {condition} ORDER BY number", (run, holder))]
+        return [_lease(row)[0] for row in self._database.rows(f"{_LEASE} WHERE {condition} ORDER BY number", (run, holder))]
 
     def count(self, root: LeaseId) -> int:
         """See the contract."""
@@ -124,16 +130,17 @@ def _limits(scope: Scope) -> dict[str, Any]:
     return limits
 
 
-def _lease(row: tuple[Any, ...]) -> Lease:
+def _lease(row: tuple[Any, ...]) -> tuple[Lease, tuple[Caveat, ...]]:
     lease, run, principal, owner, paths, actions, not_before, expires, purpose, created, parent, revoked, reason = row[:13]
-    limits, budgets = json.loads(row[16]), json.loads(row[17])
+    # One text is read faster than five.
+    paths, actions, caveats, limits, budgets = json.loads(f"[{paths},{actions},{row[14]},{row[16]},{row[17]}]")
     scope = Scope(
-        paths=tuple(json.loads(paths)),
-        actions=frozenset(Action(action) for action in json.loads(actions)),
+        paths=tuple(paths),
+        actions=frozenset(_ACTIONS[action] for action in actions),
         not_before=not_before,
         expires=expires,
         purpose=purpose,
-        budgets={BudgetKind(kind): limit for kind, limit, _ in budgets if limit is not None},
+        budgets={_BUDGETS[kind]: limit for kind, limit, _ in budgets if limit is not None},
         destinations=tuple(limits.get("destinations", ())),
         doors=frozenset(limits["doors"]) if "doors" in limits else None,
         ceiling=Label(Origin(limits["ceiling"][0]), Sensitivity(limits["ceiling"][1])) if "ceiling" in limits else None,
@@ -141,8 +148,9 @@ def _lease(row: tuple[Any, ...]) -> Lease:
         holder=limits.get("holder", ""),
         depth=limits.get("depth"),
     )
-    used = {BudgetKind(kind): amount for kind, _, amount in budgets if amount}
+    used = {_BUDGETS[kind]: amount for kind, _, amount in budgets if amount}
     parent_id = None if parent is None else LeaseId(parent)
-    return Lease(
+    found = Lease(
         LeaseId(lease), RunId(run), PrincipalName(principal), PrincipalName(owner), scope, created, parent_id, revoked, reason, used
     )
+    return found, tuple(caveats)
