@@ -12,10 +12,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from nasd.durations import render_duration
-from nasd.legible import marked_down, visible
+from nasd.legible import marked_down, one_line, visible
 
 LONGEST = 2_000
 """The most letters of one value that are shown."""
+LONGEST_NAME = 40
+"""The most letters of a member's name that are shown."""
 MOST_LISTED = 50
 """The most entries of a list that are shown."""
 _LETTERS = {"added": "A", "modified": "M", "deleted": "D", "renamed": "R"}
@@ -84,7 +86,7 @@ def render_size(size: int) -> str:
 
 
 def _rows(document: Mapping[str, Any], names: Iterable[str]) -> list[Row]:
-    return [(name.replace("_", " "), text) for name in names if (text := render_member(name, document.get(name)))]
+    return [(one_line(name.replace("_", " "), LONGEST_NAME), text) for name in names if (text := render_member(name, document.get(name)))]
 
 
 def render_member(name: str, value: Any) -> str:
@@ -105,7 +107,7 @@ def _render(value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, Mapping):
         told = {name: _render(member) for name, member in value.items() if member not in (None, "", [], {})}
-        return ", ".join(f"{visible(str(name), 100)}: {text}" for name, text in told.items())
+        return ", ".join(f"{one_line(str(name), LONGEST_NAME)}: {text}" for name, text in told.items())
     if isinstance(value, list | tuple):
         return ", ".join(_listed(value, _render))
     return visible(str(value), LONGEST)

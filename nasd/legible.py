@@ -32,6 +32,11 @@ def visible(text: str, most: int) -> str:
     return f"{kept}… ({missing} more letters)" if missing > 0 else kept
 
 
+def one_line(text: str, most: int) -> str:
+    """Return what `visible` does, with line breaks as escapes."""
+    return visible(text, most).replace("\n", "\\n")
+
+
 def _is_visible(letter: str) -> bool:
     return (letter.isascii() and letter.isprintable()) or (unicodedata.category(letter) not in _HIDDEN and letter not in _FILLERS)
 

@@ -134,12 +134,13 @@ def gate_reason(gate: Gate) -> str:
     return f"{gate.answered_by} said no" + (f": {gate.comment}" if gate.comment else "")
 
 
-def overlapping(changes: Iterable[Change], target_changes: Iterable[Change]) -> list[Change]:
-    """Return the changes of the target at paths that the proposal changes too, ordered by path."""
+def overlapping(changes: Sequence[Change], target_changes: Iterable[Change]) -> list[Change]:
+    """Return the changes of the target at paths that the proposal changes too, ordered by path; where both made the same of it, nothing."""
+    brought = {change.path: change.new for change in changes}
     touched = {path for change in changes for path in (change.path, change.origin) if path is not None}
-    return sorted(
-        (change for change in target_changes if change.path in touched or change.origin in touched), key=lambda change: change.path
-    )
+    both = (change for change in target_changes if change.path in touched or change.origin in touched)
+    differing = (change for change in both if change.origin is not None or change.path not in brought or change.new != brought[change.path])
+    return sorted(differing, key=lambda change: change.path)
 
 
 def _describe(change: Change) -> dict[str, Any]:
