@@ -13,12 +13,14 @@ from functools import partial
 from typing import Any
 
 from interfaces.faults import Fault
+from nasd.accounts import Accounts
 from nasd.gates import Gates
 from nasd.identities.recovery import resolvers_of
 from nasd.labelling import Labelling
 from nasd.policy_source import adopt_from
 from nasd.proposal_rules import Proposal
 from nasd.proposals import Proposals
+from nasd.retention import resolve_give_up, resolve_redact, resolve_seal
 from nasd.runs import MAIN, Runs
 from nasd.wiring import Appliance
 from store.errors import NotFound, StoreError
@@ -57,6 +59,12 @@ class Reconciliation:
             "label.mark": self._label_mark,
             "label.unmark": self._label_lowered,
             "label.endorse": self._label_lowered,
+            "account.add": self._account_add,
+            "account.remove": self._account_remove,
+            "egress": self._egress,
+            "record.seal": lambda body: resolve_seal(appliance, int(body["first"])),
+            "record.give_up": lambda body: resolve_give_up(appliance, int(body["first"])),
+            "record.redact": lambda body: resolve_redact(appliance, int(body["sequence"])),
             **resolvers_of(appliance),
         }
 
@@ -158,6 +166,18 @@ class Reconciliation:
 
     def _lease_revoke(self, body: Mapping[str, Any]) -> str:
         return "undone" if self._appliance.trust.lease(LeaseId(str(body["lease"]))).revoked is None else "done"
+
+    def _account_add(self, body: Mapping[str, Any]) -> str:
+        return "done" if self._has_account(str(body["account"]["name"])) else "undone"
+
+    def _account_remove(self, body: Mapping[str, Any]) -> str:
+        return "undone" if self._has_account(str(body["account"])) else "done"
+
+    def _has_account(self, name: str) -> bool:
+        return any(account.name == name for account in Accounts(self._appliance.trust).all())
+
+    def _egress(self, body: Mapping[str, Any]) -> str:
+        return f"unknown: it may have reached {body['destination']}, which alone can tell"
 
     def _policy_adopt(self, _: Mapping[str, Any]) -> str:
         adopt_from(self._appliance, self._appliance.engine.branch(MAIN).head)
