@@ -37,6 +37,11 @@ class Settings:
     trash_period: float = 7 * 86400
     check_timeout: float = 300.0
     notify: str = ""
+    record_age: float = 0.0
+    record_kept: float = 0.0
+    witnesses: str = ""
+    anchors: str = ""
+    telemetry_endpoint: str = ""
     allow_other: bool = False
     log_level: str = "info"
     workers: int = 2
@@ -77,6 +82,21 @@ class Settings:
     def run(self) -> Path:
         """Return the folder of sockets, locks and process ids; it can be deleted while nothing runs."""
         return self.home / "run"
+
+    @property
+    def checkpoints(self) -> Path:
+        """Return the folder of signed checkpoints of the record."""
+        return self.home / "checkpoints"
+
+    @property
+    def anchor_folders(self) -> tuple[Path, ...]:
+        """Return the folders elsewhere in which the last checkpoint is kept too."""
+        return tuple(Path(folder) for folder in _listed(self.anchors))
+
+    @property
+    def witness_pairs(self) -> tuple[tuple[str, str], ...]:
+        """Return address and public key of each witness."""
+        return tuple((url, key) for url, key in (pair.split() for pair in _listed(self.witnesses)))
 
     @property
     def log(self) -> Path:
@@ -130,7 +150,7 @@ KEPT_NAMES = frozenset(
 """The variables that a daemon keeps beside those of `KEPT_PREFIXES`; every other one is the broker's."""
 KEPT_PREFIXES = ("LC_", "LISTEN_", "NAS_", "PYTHON", "XDG_")
 _CREDENTIAL_VARIABLES = frozenset({"NAS_LEASE", "NAS_TOKEN"})
-_DURATIONS = frozenset({"quiet_delay", "branch_ttl", "trash_period", "check_timeout"})
+_DURATIONS = frozenset({"quiet_delay", "branch_ttl", "trash_period", "check_timeout", "record_age", "record_kept"})
 _KNOWN = tuple(field.name for field in fields(Settings))
 
 
@@ -248,6 +268,10 @@ def _checked(name: str, value: Any) -> Any:
         raise Misconfigured(f"{name}: expected text, found {value!r}", hint="put the value in quotes")
     if name == "listen":
         _check_address(value)
+    if name == "witnesses":
+        _check_witnesses(value)
+    if name == "anchors" and not all(folder.startswith("/") for folder in _listed(value)):
+        raise Misconfigured(f"anchors: expected absolute paths, found {value!r}", hint="name folders outside of the data directory")
     return value
 
 
@@ -279,6 +303,16 @@ def _check_address(listen: str) -> None:
     host, separator, port = listen.rpartition(":")
     if not separator or not host or not port.isdigit() or int(port) > 65535:
         raise Misconfigured(f"listen: expected HOST:PORT, found {listen!r}", hint=f"for example {DEFAULT_LISTEN}")
+
+
+def _check_witnesses(value: str) -> None:
+    for pair in _listed(value):
+        url, _, key = pair.partition(" ")
+        if not url.startswith(("http://", "https://")) or len(key.split()) != 1 or key.count("+") < 2:
+            raise Misconfigured(
+                f"witnesses: expected an address and a key, found {pair!r}",
+                hint="write URL KEY, as in `https://witness.example witness.example/w1+...`; several are separated by commas",
+            )
 
 
 def _check_exposure(settings: Settings) -> None:

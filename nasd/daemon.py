@@ -30,13 +30,14 @@ from nasd.config import Settings, read_settings
 from nasd.control import DaemonControl
 from nasd.desk import Desk
 from nasd.durations import render_time
-from nasd.errors import AlreadyRunning, StartError
+from nasd.errors import AlreadyRunning, RolledBack, StartError
 from nasd.exposure import bind_port, describe_doors
 from nasd.gates import Gates
 from nasd.gateways import Gateways
 from nasd.jobs import Jobs
 from nasd.link import LinkServer
 from nasd.mounts import Mounts
+from nasd.notary import Notary
 from nasd.outward import Outward
 from nasd.policy_source import adopt_from
 from nasd.proposals import Proposals
@@ -45,6 +46,7 @@ from nasd.reconcile import Reconciliation
 from nasd.relabelling import LOWERING, Relabelling
 from nasd.runs import Runs
 from nasd.setup import ensure_owner_token
+from nasd.telemetry import Telemetry
 from nasd.wiring import Appliance, open_appliance
 
 READY_SECONDS = 60.0
@@ -80,7 +82,20 @@ class Daemon:
         reclaim = Reclaim(appliance, self._runs)
         self._broker = Broker(self._settings.broker_socket, self._settings.log / "broker.log", self._variables)
         outward = Outward(appliance, self._broker)
-        desk = Desk(appliance, self._runs, self._proposals, self._gates, self._mounts, reclaim, outward, self.describe, self._stopping.set)
+        self._notary = Notary(appliance)
+        self._telemetry = Telemetry(appliance)
+        desk = Desk(
+            appliance,
+            self._runs,
+            self._proposals,
+            self._gates,
+            self._mounts,
+            reclaim,
+            outward,
+            self.describe,
+            self._stopping.set,
+            self._notary,
+        )
         self._control = DaemonControl(desk, self._describe_readiness)
         self._recovered: list[str] = []
         self._gateways = Gateways(self._settings.run / "gateways", self._settings.log / "gateways.log", self._settings)
@@ -88,7 +103,12 @@ class Daemon:
         self._port = 0
 
     def start(self) -> None:
-        """Reconcile, then serve. Raises `StartError` when the address is taken."""
+        """Reconcile, then serve. Raises `StartError` when the address is taken, `RolledBack` when records are gone."""
+        try:
+            self._notary.check()
+        except RolledBack:
+            self._appliance.close()
+            raise
         ensure_owner_token(self._appliance)
         self._recovered = [
             *self._appliance.engine.recovered(),
@@ -102,6 +122,8 @@ class Daemon:
         self._server = self._serve_socket()
         self._gateways.start(self._listening)
         self._jobs.start()
+        self._notary.start()
+        self._telemetry.start()
         log.info("ready: %s", json.dumps(self.describe()["doors"]))
 
     def run(self) -> None:
@@ -124,6 +146,8 @@ class Daemon:
         self._control.close()
         self._broker.close()
         self._jobs.stop()
+        self._telemetry.close()
+        self._notary.close()
         self._mounts.close()
         self._appliance.close()
         log.info("stopped")
@@ -157,6 +181,7 @@ def serve(settings: Settings, *, background: bool) -> Document:
     """Serve a data directory: until stopped, or (`background`) until another process is ready to. Raises `StartError`."""
     if background:
         return _serve_in_background(settings)
+    shed_environment(os.environ)
     _log_to(sys.stderr, settings.log_level)
     daemon = Daemon(settings, take_descriptor(os.environ))
     daemon.start()
@@ -222,7 +247,6 @@ def main() -> int:
     """Run the daemon in the foreground with the settings of the environment; with a descriptor as argument, for a waiting parent."""
     if len(sys.argv) > 1 and sys.argv[1].isdigit():
         return _serve_for_parent(int(sys.argv[1]))
-    shed_environment(os.environ)
     try:
         serve(read_settings(os.environ), background=False)
     except StartError as error:

@@ -10,6 +10,7 @@ from interfaces.port import Document
 from nasd.asking import Asking
 from nasd.gates import Gates
 from nasd.mounts import Mounts
+from nasd.notary import Notary
 from nasd.outward import Outward
 from nasd.proposals import Proposals
 from nasd.reclaim import Reclaim
@@ -27,6 +28,7 @@ class Desk(Sight):
     outward: Outward
     describe: Callable[[], Document]
     stop: Callable[[], None]
+    notary: Notary
 
     @property
     def asking(self) -> Asking:

@@ -29,5 +29,9 @@ class AlreadyRunning(StartError):
     """Another daemon owns the data directory."""
 
 
+class RolledBack(StartError):
+    """A signed checkpoint kept outside proves that records are gone: an old copy was put back, or the end was cut off."""
+
+
 class CannotImport(StartError):
     """What should be imported is not a directory or git repository that can be trusted."""

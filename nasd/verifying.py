@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from interfaces.faults import Fault, Kind
 from interfaces.port import Document
 from nasd.config import Settings
 from nasd.errors import NotInitialised
+from nasd.outside import Outside, compare
 from trust.model import Verification
 from trust.service import Trust
 
 
 def verify_record(settings: Settings, anchor: str | None) -> Document:
-    """Walk the record of a data directory that nobody serves. Raises `NotInitialised`, `Kind.INVALID` for a malformed anchor."""
+    """Walk the record of a data directory that nobody serves, against the checkpoints that are kept outside of its database.
+
+    Raises `NotInitialised`, `Kind.INVALID` for a malformed anchor.
+    """
     if not settings.trust.is_dir():
         raise NotInitialised(f"{settings.home} holds no Agent NAS yet", hint="name the data directory with NAS_HOME")
     trust = Trust.open(settings.trust)
     try:
-        return view_verification(trust.verify(parse_anchor(anchor)))
+        outside, proofs = compare(trust.evidence, Outside(settings).notes())
+        found = trust.verify(parse_anchor(anchor), outside)
+        if found.ok and proofs:
+            found = replace(found, ok=False, why=proofs[0], completeness="another record than the one that was kept outside")
+        return view_verification(found)
     finally:
         trust.close()
 

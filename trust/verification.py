@@ -171,8 +171,8 @@ class RecordWalk:
             why = f"the record ends before the {found.size} records of {where}"
             return self._result(self._place.sequence + 1, why, "records are missing")
         if self._anchor is None:
-            told = max((found.size for _, found in self._outside), default=0)
-            known = f"complete up to {told} records, by a checkpoint kept elsewhere; later records unknown"
+            told, where = max(((found.size, where) for where, found in self._outside), default=(0, ""))
+            known = f"complete up to the {told} records of {where}; later records unknown"
             return self._result(None, "", known if told else "chain consistent, completeness unknown")
         number = self._anchor[0]
         if self._anchored:

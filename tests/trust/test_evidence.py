@@ -211,7 +211,7 @@ def test_a_rewritten_suffix_beyond_the_last_checkpoint_shows_against_a_head_kept
 def test_an_old_copy_that_was_put_back_is_sound_and_shows_against_a_checkpoint_kept_elsewhere_only(trust: Trust, tmp_path: Path) -> None:
     fill(trust, 600)
     outside = Checkpoint(trust.evidence.verifier.name, 600, trust.evidence.root_at(600))
-    assert "complete up to 600" in trust.verify(None, [("the disk", outside)]).completeness
+    assert "complete up to the 600 records of the disk" in trust.verify(None, [("the disk", outside)]).completeness
     with tampering(tmp_path / "trust") as connection:
         connection.execute("DELETE FROM records WHERE sequence > 400")
         connection.execute("DELETE FROM tree WHERE level > 8 OR position > 0")
