@@ -253,6 +253,8 @@ def _from_file(path: Path | None) -> dict[str, Any]:
 def _checked(name: str, value: Any) -> Any:
     if name == "home":
         return Path(value).absolute()
+    if name == "notify":
+        return value and str(Path(value).absolute())
     if name in _DURATIONS:
         try:
             return parse_duration(value)

@@ -38,6 +38,8 @@ from nasd.jobs import Jobs
 from nasd.link import LinkServer
 from nasd.mounts import Mounts
 from nasd.notary import Notary
+from nasd.notices.delivery import Delivery
+from nasd.notices.targets import read_targets
 from nasd.outward import Outward
 from nasd.policy_source import adopt_from
 from nasd.proposals import Proposals
@@ -62,6 +64,7 @@ class Daemon:
 
         Raises `StartError`.
         """
+        targets = read_targets(settings.notify)
         for folder in (settings.run, settings.log):
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._settings = settings
@@ -70,6 +73,7 @@ class Daemon:
         self._stopping = threading.Event()
         self._started = self._appliance.now()
         self._build(self._appliance)
+        self._notices = Delivery(self._appliance, targets)
 
     def _build(self, appliance: Appliance) -> None:
         self._runs = Runs(appliance)
@@ -122,6 +126,7 @@ class Daemon:
         self._server = self._serve_socket()
         self._gateways.start(self._listening)
         self._jobs.start()
+        self._notices.start()
         self._notary.start()
         self._telemetry.start()
         log.info("ready: %s", json.dumps(self.describe()["doors"]))
@@ -146,6 +151,7 @@ class Daemon:
         self._control.close()
         self._broker.close()
         self._jobs.stop()
+        self._notices.stop()
         self._telemetry.close()
         self._notary.close()
         self._mounts.close()
