@@ -14,17 +14,21 @@ import hashlib
 import json
 import os
 import shutil
+import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from interfaces.faults import Fault, Kind
 from interfaces.port import Document
+from nasd.config import Settings
+from nasd.errors import NotInitialised
 from trust.chain import GENESIS, Row
 from trust.errors import Unknown
 from trust.evidence import Evidence
 from trust.lines import render_lines
 from trust.segments import MOST_RECORDS, Segment
+from trust.service import Trust
 
 FORMAT = "agent-nas-record"
 VERSION = 1
@@ -49,6 +53,17 @@ def export_record(evidence: Evidence, folder: Path, after: int, witnesses: Itera
         shutil.rmtree(draft)
         raise
     return {"folder": str(folder), "first": after + 1, "last": last, "origin": evidence.verifier.name}
+
+
+def export_unserved(settings: Settings, folder: Path, after: int) -> Document:
+    """Export the record of a data directory that nobody serves. Raises `NotInitialised`, and as `export_record`."""
+    if not settings.trust.is_dir():
+        raise NotInitialised(f"{settings.home} holds no Agent NAS yet", hint="name the data directory with NAS_HOME")
+    trust = Trust.open(settings.trust)
+    try:
+        return export_record(trust.evidence, folder, after, [key for _, key in settings.witness_pairs], int(time.time()))
+    finally:
+        trust.close()
 
 
 def _last(evidence: Evidence, now: int) -> int:

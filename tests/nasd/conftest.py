@@ -17,6 +17,7 @@ from nasd.exposure import describe_doors
 from nasd.gates import Gates
 from nasd.jobs import SERVICE, Jobs
 from nasd.mounts import Mounts
+from nasd.notary import Notary
 from nasd.outward import Outward
 from nasd.policy_source import POLICY_PATH, adopt_from
 from nasd.proposals import Proposals
@@ -57,6 +58,7 @@ class House:
         settings = self.appliance.settings
         self.broker = Broker(settings.broker_socket, settings.log / "broker.log", None)
         self.outward = Outward(self.appliance, self.broker)
+        self.notary = Notary(self.appliance)
         self.desk = Desk(
             self.appliance,
             self.runs,
@@ -67,6 +69,7 @@ class House:
             self.outward,
             lambda: {"doors": doors},
             lambda: None,
+            self.notary,
         )
         self.reconciliation = Reconciliation(self.appliance, self.runs, self.proposals, self.gates)
 

@@ -470,6 +470,10 @@ def test_what_has_many_operations_asks_the_right_one(desk: Desk) -> None:
         "gc.run": {"dry_run": True, "removed": [{"branch": "b", "why": "merged", "bytes": 5}], "trashed": [], "kept": [], "bytes": 5},
         "history.show": {**COMMIT, "changes": [{"kind": "added", "path": "a", "origin": None}]},
         "history.restore": {"commit": "c" * 40, "changed": 1},
+        "record.keys": {"log": "k", "witnesses": []},
+        "record.export": {"folder": "/tmp/e", "first": 6, "last": 9, "origin": "o"},
+        "record.seal": {"sealed": []},
+        "record.redact": {"sequence": 7, "commitment": "c"},
         "record.list": page(),
         "status.show": {
             "version": "0",
@@ -512,6 +516,10 @@ def test_what_has_many_operations_asks_the_right_one(desk: Desk) -> None:
         ("gc --dry-run", "gc.run", {"dry_run": True}),
         ("show abcdef12 --name-status", "history.show", {"commit": "abcdef12", "patch": False}),
         ("restore run-1 abcdef12 a b", "history.restore", {"branch": "run-1", "source": "abcdef12", "paths": ["a", "b"]}),
+        ("record export /tmp/e --after 5", "record.export", {"folder": "/tmp/e", "after": 5}),
+        ("record keys", "record.keys", {}),
+        ("record seal --older-than 90d", "record.seal", {"older_than": "90d"}),
+        ("record redact 7 --reason private", "record.redact", {"sequence": 7, "reason": "private"}),
         ("record list --after 5 --kind gate.answer", "record.list", {"after": 5, "kind": "gate.answer"}),
         ("status", "status.show", {}),
     ):
@@ -525,14 +533,30 @@ def test_what_has_many_operations_asks_the_right_one(desk: Desk) -> None:
         assert "Traceback" not in human.err, words
 
 
-def test_the_record_is_exported_line_by_line_and_nothing_is_overwritten(desk: Desk, tmp_path: Path) -> None:
-    record = {"sequence": 1, "time": None, "phase": "fact", "kind": "run.started", "body": {"run": "é"}, "hash": "h"}
-    desk.counter.answers["record.list"] = page(record, {**record, "sequence": 2})
-    file = tmp_path / "records"
-    assert desk.nas("record", "export", str(file), "--json").document == {"file": str(file), "records": 2}
-    assert [json.loads(line)["sequence"] for line in file.read_text().splitlines()] == [1, 2]
-    again = desk.nas("record", "export", str(file), "--json")
+def test_the_proof_of_a_record_is_written_and_nothing_is_overwritten(desk: Desk, tmp_path: Path) -> None:
+    desk.counter.answers["record.prove"] = {"sequence": 7, "size": 9, "origin": "nas/log", "proof": "c2sp.org/tlog-proof@v1\n"}
+    file = tmp_path / "proof"
+    written = desk.nas("record", "prove", "7", str(file), "--json").document
+    assert written == {"file": str(file), "sequence": 7, "size": 9, "origin": "nas/log"}
+    assert file.read_text() == "c2sp.org/tlog-proof@v1\n"
+    again = desk.nas("record", "prove", "7", str(file), "--json")
     assert (again.code, again.document["code"]) == (1, "system")
+
+
+def test_what_was_not_kept_or_cosigned_ends_with_1(desk: Desk) -> None:
+    signed = {"size": 4, "time": None, "behind": 0}
+    status = {"records": 4, "origin": "o", "checkpoint": signed, "witnesses": [], "anchors": [], "segments": [], "failures": []}
+    desk.counter.answers |= {"record.status": status, "record.checkpoint": {"size": 4, "note": "note\n", "failures": []}}
+    assert desk.nas("record", "status").code == 0 and desk.nas("record", "checkpoint").out == "note\n"
+    witness = {"name": "w", "url": "u", "size": 2, "behind": 2, "failure": "cannot be reached"}
+    desk.counter.answers |= {
+        "record.status": status | {"witnesses": [witness], "failures": ["w: cannot be reached"]},
+        "record.checkpoint": {"size": 4, "note": "note\n", "failures": ["w: cannot be reached"]},
+    }
+    told = desk.nas("record", "status")
+    assert told.code == 1 and "w: 2, 2 behind" in told.out and "cannot be reached" in told.out
+    told = desk.nas("record", "checkpoint")
+    assert told.code == 1 and told.out == "note\n" and "cannot be reached" in told.err
 
 
 def test_the_record_is_followed(desk: Desk) -> None:

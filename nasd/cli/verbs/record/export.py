@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
+from typing import Any
 
 import click
 
 from nasd.cli.patience import patience
 from nasd.cli.session import Session, verb
+from nasd.client import NoDaemon
 
 
 @verb
-@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@click.argument("folder", type=click.Path(path_type=Path))
 @click.option("--after", type=click.IntRange(min=0), help="Only records after this sequence.")
-def command(session: Session, file: Path, after: int | None) -> None:
-    """Write the record to a file.
+def command(session: Session, folder: Path, after: int | None) -> None:
+    """Write the record to a folder, with all that verifying it needs.
 
-    One JSON document a line, oldest first. The file must not exist.
+    `nas-verify FOLDER --log-key KEY` checks it anywhere, without this appliance. The folder must not exist, and is written by the daemon;
+    without one, by this command.
     """
-    written = 0
-    with patience("Exporting the record") as told, file.open("x", encoding="utf-8") as sink:
-        for record in session.client.items("/v1/records", after=after):
-            sink.write(json.dumps(record, ensure_ascii=False) + "\n")
-            written += 1
-            told.report("records", written, 0)
-    session.show_fields({"file": str(file), "records": written}, "file", "records")
+    with patience("Exporting the record"):
+        document = _export(session, folder.absolute(), after)
+    session.show_fields(document, "folder", "first", "last", "origin")
+
+
+def _export(session: Session, folder: Path, after: int | None) -> dict[str, Any]:
+    try:
+        return session.client.post("/v1/records/export", {"folder": str(folder), "after": after})
+    except NoDaemon:
+        from nasd.exporting import export_unserved
+
+        return export_unserved(session.settings, folder, after or 0)
