@@ -17,6 +17,7 @@ import apsw
 from interfaces.port import Document
 from nasd.config import Settings
 from nasd.processes import Process
+from nasd.reach import judge, survey
 
 TOP_LEVEL = ("nasd", "store", "trust", "interfaces")
 SAFE_SQLITE = (3, 51, 3)
@@ -77,6 +78,16 @@ def _folders(settings: Settings) -> Iterator[Document]:
             yield _item(f"private {path.name}", private, str(path), f"chmod 600 {path}")
 
 
+def _reach(settings: Settings) -> Iterator[Document]:
+    """Look at whether somebody else could reach policy, keys, record and trees."""
+    if not settings.home.is_dir():
+        return
+    found = judge(survey(settings))
+    yield _item("out of reach", not found, f"nobody else reaches {settings.home}" if not found else f"{len(found)} findings", "see below")
+    for finding in found:
+        yield _item("reach", False, finding.what, finding.hint)
+
+
 def _packages(_: Settings) -> Iterator[Document]:
     owners = importlib.metadata.packages_distributions()
     for name in TOP_LEVEL:
@@ -93,4 +104,4 @@ def _gateways(settings: Settings) -> Iterator[Document]:
         yield _item(f"gateway {path.stem}", alive, detail, "the daemon starts it again; see log/gateways.log, or `nas serve`")
 
 
-_LOOKS: tuple[Callable[[Settings], Iterator[Document]], ...] = (_python, _sqlite, _programs, _fuse, _folders, _packages, _gateways)
+_LOOKS: tuple[Callable[[Settings], Iterator[Document]], ...] = (_python, _sqlite, _programs, _fuse, _folders, _reach, _packages, _gateways)

@@ -21,6 +21,10 @@ class NotInitialised(StartError):
     """The data directory holds no appliance yet."""
 
 
+class Exposed(StartError):
+    """Somebody else could reach the policy, the keys, the record or the trees."""
+
+
 class AlreadyInitialised(StartError):
     """The data directory holds an appliance already."""
 

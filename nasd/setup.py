@@ -17,6 +17,7 @@ from nasd.errors import AlreadyInitialised, CannotImport, StartError
 from nasd.jobs import SERVICE
 from nasd.paths import render_path
 from nasd.policy_source import POLICY_PATH
+from nasd.reach import overlap
 from nasd.relabelling import Relabelling
 from nasd.runs import MAIN
 from nasd.wiring import Appliance, open_appliance
@@ -87,7 +88,9 @@ def _make(settings: Settings, import_from: str | None, progress: Progress, label
 
 
 def _import(appliance: Appliance, source: str, progress: Progress) -> ImportReport:
-    path = Path(source)
+    path = Path(source.removeprefix("file://"))
+    if relation := path.is_dir() and overlap(path.resolve(), appliance.settings.home.resolve()):
+        raise CannotImport(f"cannot import {source}: it {relation}", hint="keep what agents get and what they must not reach apart")
     try:
         if path.is_dir() and not _is_git(path):
             note = Note(f"Import {path.name}", Provenance(OWNER), appliance.now())

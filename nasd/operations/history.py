@@ -28,6 +28,7 @@ from nasd.operations.operation import (
 )
 from nasd.operations.runs import absolute
 from nasd.paths import is_below
+from nasd.reach import read_mounts, unsafe_copy
 from nasd.runs import MAIN, Run
 from nasd.views import page, view_branch, view_change, view_commit
 from store.model import Change, Commit, CommitId
@@ -150,6 +151,8 @@ def _export(desk: Desk, identity: Identity, arguments: Arguments) -> Document:
     engine = desk.appliance.engine
     branch = desk.branch(identity, arguments["branch"])
     target, head = absolute(arguments["directory"]), engine.branch(branch).head
+    if reason := unsafe_copy(target.resolve(), desk.appliance.settings.home.resolve(), read_mounts()):
+        raise Fault(Kind.INVALID, f"{target}: {reason}", hint="name a folder that no agent writes to")
     body = {"branch": branch, "directory": str(target), "format": arguments["format"], "commit": head}
     with recorded(desk.appliance.trust, desk.appliance.clock, "export", identity, body):
         if arguments["format"] == "git":
