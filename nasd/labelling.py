@@ -2,8 +2,8 @@
 
 1. A commit of a run is labelled after it is durable and before anybody else can see it: its branch is the run's own until it is merged. A
    crash in between is made good by start-up reconciliation, which labels the commit again; repeats change nothing.
-2. A changed path gets the join of the run's taint, of the path it was renamed from, and of what is noted of the same bytes elsewhere.
-   Only what is above what its path gives it anyway is noted.
+2. A changed path gets the join of the run's taint, of what was there before (under this name or the one it was renamed from: a write into
+   the middle keeps the rest), and of what is noted of the same bytes elsewhere. Only what is above what its path gives anyway is noted.
 3. A merge that combines both sides of a file notes the join of both.
 4. Costs grow with what changed; for a run that read nothing labelled, in a storage that holds nothing labelled, with nothing.
 """
@@ -102,8 +102,7 @@ class Labelling:
             if change.new is None:
                 continue
             label = join(taint, self._ledger.carried([(_content(change.new), change.new.size or 0)]))
-            if change.origin is not None:
-                label = join(label, self._former(policy, change))
+            label = join(label, self._former(policy, change))
             yield from _row(self._ledger.label(policy, change.path, b""), change.path, change.new, label)
 
     def _labels(self, policy: CompiledPolicy, changes: Iterable[Change]) -> Iterator[Label]:

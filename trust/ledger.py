@@ -90,8 +90,17 @@ class Ledger:
         noted = self._engine.labels.below(directory)
         return label if noted is None else join(label, noted)
 
+    def labels_below(self, policy: CompiledPolicy, directory: bytes) -> bool:
+        """Tell whether something below a directory may have a label, whatever it is."""
+        if policy.label_below(directory) != DEFAULT or any(paths.may_match_below(directory) for paths, _ in self._marked()):
+            return True
+        start = directory + b"/" if directory else b""
+        return self.noted() and any(row.path.startswith(start) for row in self._engine.labels.page((start, b""), 1))
+
     def carried(self, contents: Iterable[tuple[bytes, int]]) -> Label:
         """Return the join of what is noted of contents, given with their sizes, under any path."""
+        if not self.noted():
+            return DEFAULT
         rows = [row for content, size in contents if size >= SHORT for row in self._engine.labels.of_content(content)]
         return join_all((row.label for row in rows), DEFAULT)
 

@@ -133,6 +133,25 @@ def test_the_same_bytes_keep_their_label_under_another_name_whoever_writes_them(
     assert label_on_main(house, b"src/own.py") == DEFAULT
 
 
+def test_a_write_into_labelled_content_keeps_its_label_though_nothing_was_read(house: House) -> None:
+    run, secret = house.start()
+    workspace = house.workspace(run, secret)
+    read(workspace, b"docs/one.md")
+    house.write(run, {"src/summary.py": LONG})
+    workspace.close()
+    house.proposals.propose(run, house.owner, "sum up")
+    other, second = house.start()
+    writing = house.workspace(other, second)
+    handle = writing.open(node_of(writing, b"src/summary.py"), Access(read=False, write=True, append=True))
+    handle.write(0, b"one more line\n")
+    handle.close()
+    writing.close()
+    assert taint(house, other) == DEFAULT
+    assert house.proposals.propose(other, house.owner, "append")["decision"] == "merged"
+    assert house.read_main("src/summary.py") == LONG + b"one more line\n"
+    assert label_on_main(house, b"src/summary.py") == EXTERNAL
+
+
 def test_a_merge_of_both_sides_of_a_file_has_the_labels_of_both(house: House) -> None:
     first, _ = house.start()
     house.write(first, {"src/a.py": b"".join(b"line %d\n" % number for number in range(20))})
