@@ -156,11 +156,15 @@ class GitView:
         self._sent += read
 
     def _label(self) -> Label:
-        """Return the label of all that is on offer: which of it the other side looks at, nobody here sees."""
+        """Return the label of all that is on offer: which of it the other side looks at, nobody here sees.
+
+        Of the histories as they are, not as they are shown: what is left out of a commit gives it another id.
+        """
         if self._identity.lease is None:
             return DEFAULT
         main = self._sight.appliance.engine.branch(MAIN).head
-        return self._histories.label(main, (CommitId(each) for each in self.refs.values()), self._identity.lease.scope)
+        whole = find_references(self._sight, self._identity, self._branch)
+        return self._histories.label(main, whole.values(), self._identity.lease.scope)
 
     @guarded
     def reaches(self, objects: Iterable[str]) -> bool:
