@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import click
 
 from nasd.cli.session import Session, verb
@@ -18,10 +16,7 @@ def command(session: Session, background: bool, listen: str | None) -> None:
     It serves the HTTP API, WebDAV, git, S3 and MCP on one port of the loopback, keeps mounts alive and does the jobs. One daemon
     for each data directory. SIGTERM or `nas stop` drains it. Beyond the loopback it serves with TLS, or behind a declared proxy.
     """
-    from nasd.broker.environment import shed_environment
     from nasd.daemon import serve
 
-    if not background:
-        shed_environment(os.environ)
     document = serve(session.settings_with(listen=listen), background=background)
     session.show(document, lambda: session.say("serving" if background else "stopped"))
