@@ -194,6 +194,7 @@ def reopened(house: House) -> Iterator[Appliance]:
 def copy_back(house: House, act: Callable[[], None]) -> None:
     """Do something, and put the trust folder back as it was before."""
     folder = house.appliance.settings.trust
+    assert house.trust.evidence.verifier
     house.trust.flush()
     before = folder.with_name("before")
     shutil.copytree(folder, before)
