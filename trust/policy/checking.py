@@ -20,6 +20,15 @@ if TYPE_CHECKING:
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import ValidationError
 
+_CODES = {
+    "type": "wrong-type",
+    "enum": "unknown-word",
+    "const": "unknown-version",
+    "minItems": "empty",
+    "minProperties": "empty",
+    "minLength": "empty",
+    "pattern": "bad-id",
+}
 _TYPES = {
     "object": "a mapping",
     "array": "a list",
@@ -51,13 +60,14 @@ def _describe(error: ValidationError, located: Located) -> Iterable[Diagnostic]:
     if rule == "additionalProperties":
         return _unknown_keys(error.schema, [(key, located.position((*place, key))) for key in found])
     if rule == "required":
-        return [Diagnostic(position, f"'{key}' is missing", f"needed here: {', '.join(wanted)}") for key in wanted if key not in found]
-    return [Diagnostic(position, *_word(str(rule), wanted, found))]
+        hint = f"needed here: {', '.join(wanted)}"
+        return [Diagnostic(position, f"'{key}' is missing", hint, "missing-key") for key in wanted if key not in found]
+    return [Diagnostic(position, *_word(str(rule), wanted, found), _CODES.get(str(rule), "out-of-bounds"))]
 
 
 def _unknown_keys(schema: Any, keys: list[tuple[str, Position]]) -> list[Diagnostic]:
     known = list(schema.get("properties", {}))
-    return [Diagnostic(position, f"unknown key '{key}'", suggest(key, known)) for key, position in keys if key not in known]
+    return [Diagnostic(position, f"unknown key '{key}'", suggest(key, known), "unknown-key") for key, position in keys if key not in known]
 
 
 def _word(rule: str, wanted: Any, found: Any) -> tuple[str, str]:

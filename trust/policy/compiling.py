@@ -101,6 +101,7 @@ def _assemble(
         refusals_of=_by_action([guard for guard in guards if guard.ask is None]),
         gates_of=_by_action([guard for guard in guards if guard.ask is not None]),
         grants_at=located.position(("grants",)),
+        roles_at=located.position(("roles",)),
     )
 
 
@@ -181,7 +182,12 @@ class _Builder:
         for place, rule in entries:
             earlier = first.setdefault(rule["id"], place)
             if earlier is not place:
-                self._note((*place, "id"), f"the id '{rule['id']}' is used twice", f"first at {self._located.position((*earlier, 'id'))}")
+                self._note(
+                    "repeated-id",
+                    (*place, "id"),
+                    f"the id '{rule['id']}' is used twice",
+                    f"first at {self._located.position((*earlier, 'id'))}",
+                )
 
     def _who(self, place: Place, who: dict[str, Any]) -> Who:
         for index, role in enumerate(who.get("roles", [])):
@@ -195,12 +201,12 @@ class _Builder:
 
     def _require_role(self, place: Place, role: str) -> None:
         if role not in self._roles:
-            self._note(place, f"there is no role '{role}'", suggest(role, self._roles))
+            self._note("unknown-role", place, f"there is no role '{role}'", suggest(role, self._roles))
 
     def _names(self, place: Place, texts: list[str]) -> PathSet | None:
         for index, text in enumerate(texts):
             if "/" in text or text == "**":
-                self._note((*place, index), f"'{text}' is a path, not the name of a principal")
+                self._note("not-a-name", (*place, index), f"'{text}' is a path, not the name of a principal")
         return None if not texts or "*" in texts else self._patterns(place, texts)
 
     def _patterns(self, place: Place, texts: list[str]) -> PathSet:
@@ -211,7 +217,7 @@ class _Builder:
         try:
             parse_pattern(text)
         except PatternInvalid as error:
-            self._note(place, f"'{text}' is not a pattern", error.why)
+            self._note("bad-pattern", place, f"'{text}' is not a pattern", error.why)
             return False
         return True
 
@@ -236,7 +242,7 @@ class _Builder:
         elif subject == "destination":
             wanted, about = frozenset({Action.EGRESS}), "only egress has a destination"
         if actions - wanted:
-            self._note(place, about, "move the other actions to a rule of their own")
+            self._note("misplaced-condition", place, about, "move the other actions to a rule of their own")
 
     def _limits(self, place: Place, limits: dict[str, Any], actions: frozenset[Action]) -> Limits:
         ttl = self._quantity((*place, "ttl"), parse_duration, limits["ttl"]) if "ttl" in limits else None
@@ -247,7 +253,7 @@ class _Builder:
         if "destinations" not in limits:
             return Limits(ttl, budgets)
         if Action.EGRESS not in actions:
-            self._note((*place, "destinations"), "only egress has a destination", "move it to the grant of egress")
+            self._note("misplaced-limit", (*place, "destinations"), "only egress has a destination", "move it to the grant of egress")
         accounts = self._patterns((*place, "destinations"), limits["destinations"])
         return Limits(ttl, budgets, (tuple(pattern.text for pattern in accounts.patterns),))
 
@@ -255,21 +261,21 @@ class _Builder:
         self._require_role((*place, "required_role"), rule["required_role"])
         deadline = self._quantity((*place, "deadline"), parse_duration, rule["deadline"])
         if deadline == 0:
-            self._note((*place, "deadline"), "nobody can answer in no time")
+            self._note("no-time", (*place, "deadline"), "nobody can answer in no time")
         use_within = self._quantity((*place, "use_within"), parse_duration, rule.get("use_within", "24h"))
         if use_within == 0:
-            self._note((*place, "use_within"), "nobody can use an approval in no time")
+            self._note("no-time", (*place, "use_within"), "nobody can use an approval in no time")
         return Ask(rule["required_role"], deadline, rule["fallback"], rule.get("approvals", 1), rule.get("independent", False), use_within)
 
     def _quantity(self, place: Place, parse: Callable[[_Value], int], value: _Value) -> int:
         try:
             return parse(value)
         except QuantityInvalid as error:
-            self._note(place, f"'{value}' cannot be read", error.why)
+            self._note("bad-quantity", place, f"'{value}' cannot be read", error.why)
             return 1
 
-    def _note(self, place: Place, message: str, hint: str = "") -> None:
-        self._located.note(self._located.position(place), message, hint)
+    def _note(self, code: str, place: Place, message: str, hint: str = "") -> None:
+        self._located.note(code, self._located.position(place), message, hint)
 
 
 _LABELLED = LEASABLE | {Action.MERGE, Action.START}

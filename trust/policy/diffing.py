@@ -16,10 +16,10 @@ from dataclasses import dataclass, replace
 from trust.labels import Label
 from trust.model import LEASABLE, Action, Ask, BudgetKind, Decision, Effect, Facts, Scope
 from trust.policy.abstraction import Cell, Space, make_space
-from trust.policy.classes import path_classes
+from trust.policy.classes import name_classes, path_classes
 from trust.policy.decide import decide
 from trust.policy.outcomes import Verdict, living_grants, make_reader
-from trust.policy.patterns import covered
+from trust.policy.patterns import covered, path_set
 from trust.policy.rules import Check, CompiledPolicy, Grant, Limits
 
 MOST_REQUESTS = 20_000
@@ -207,6 +207,16 @@ def _requests(action: Action, pattern: str, before: Limits | None, after: Limits
         one, other = before.budgets.get(kind), after.budgets.get(kind)
         if one != other:
             yield replace(smallest, budgets=nothing | {kind: _beside(one, other)})
+    if before.destinations != after.destinations:
+        for name in _accounts(*before.destinations, *after.destinations):
+            yield replace(smallest, destinations=(name,))
+
+
+def _accounts(*limits: tuple[str, ...]) -> list[str]:
+    """Return the accounts, and patterns of accounts, that limits tell apart."""
+    texts = {text for each in limits for text in each}
+    names = name_classes([path_set((text,)) for text in sorted(texts)])
+    return sorted({"*", *texts, *(name.decode() for name, _ in names.members)})
 
 
 def _beside(one: int | None, other: int | None) -> int:

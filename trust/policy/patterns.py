@@ -401,7 +401,7 @@ def covered(wider: Iterable[str], narrower: str, effort: Effort | None = None) -
 
 
 def overlap(one: str, other: str) -> bool:
-    """Tell whether some path matches both patterns. May say yes where no is true (two forms like ``a*`` and ``*b``), never the other way."""
+    """Tell whether some path matches both patterns. May say yes where no is true (``a*`` and ``*b``), never the other way."""
     first, second = parse_pattern(one).segments, parse_pattern(other).segments
     pending = [(0, 0)]
     seen = set(pending)

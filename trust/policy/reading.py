@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -32,13 +33,22 @@ Place = tuple[str | int, ...]
 """The keys and indexes that lead to a value."""
 
 
+class Severity(enum.Enum):
+    """Whether a document with a finding may count: one with an error is not adopted."""
+
+    ERROR = "error"
+    WARNING = "warning"
+
+
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One finding about a document."""
+    """One finding about a document. `code` names its kind and never changes."""
 
     position: Position
     message: str
     hint: str = ""
+    code: str = ""
+    severity: Severity = Severity.ERROR
 
     def __str__(self) -> str:
         """Return ``file:line:column: message (hint)``."""
@@ -60,26 +70,26 @@ class Located:
             place = place[:-1]
         return self.positions.get(place, Position(self.source, 1, 1))
 
-    def note(self, position: Position, message: str, hint: str = "") -> None:
-        """Add a finding."""
-        self.diagnostics.append(Diagnostic(position, message, hint))
+    def note(self, code: str, position: Position, message: str, hint: str = "") -> None:
+        """Add an error."""
+        self.diagnostics.append(Diagnostic(position, message, hint, code))
 
 
 def read_document(text: str, source: str) -> Located:
     """Return the document with every finding about its text; its value is None when nothing could be read."""
     located = Located(source)
     if len(text) > MAX_LENGTH:
-        located.note(Position(source, 1, 1), f"the document is longer than {MAX_LENGTH} characters")
+        located.note("too-long", Position(source, 1, 1), f"the document is longer than {MAX_LENGTH} characters")
         return located
     if any("\ud800" <= character <= "\udfff" for character in text):
-        located.note(Position(source, 1, 1), "the document is not UTF-8")
+        located.note("not-text", Position(source, 1, 1), "the document is not UTF-8")
         return located
     try:
         if _scan(text, located):
             node = yaml.compose(text, Loader=_LOADER)
             located.value = _convert(node, (), located) if node is not None else None
     except yaml.YAMLError as error:
-        located.note(*_syntax(error, source))
+        located.note("not-yaml", *_syntax(error, source))
     return located
 
 
@@ -98,10 +108,10 @@ def _scan(text: str, located: Located) -> bool:
     depth = 0
     for event in yaml.parse(text, Loader=_LOADER):
         if getattr(event, "anchor", None) is not None:
-            located.note(_at(event.start_mark, located.source), "anchors and aliases are not allowed", "write the value out")
+            located.note("alias", _at(event.start_mark, located.source), "anchors and aliases are not allowed", "write the value out")
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if depth > MAX_DEPTH:
-            located.note(_at(event.start_mark, located.source), f"nested deeper than {MAX_DEPTH}")
+            located.note("too-deep", _at(event.start_mark, located.source), f"nested deeper than {MAX_DEPTH}")
             return False
     return not located.diagnostics
 
@@ -109,7 +119,7 @@ def _scan(text: str, located: Located) -> bool:
 def _convert(node: yaml.Node, place: Place, located: Located) -> Any:
     located.positions.setdefault(place, _at(node.start_mark, located.source))
     if node.tag != _TAGS.get(type(node)):
-        located.note(_at(node.start_mark, located.source), f"tag {node.tag} is not allowed")
+        located.note("tag", _at(node.start_mark, located.source), f"tag {node.tag} is not allowed")
         return None
     if isinstance(node, yaml.SequenceNode):
         return [_convert(child, (*place, index), located) for index, child in enumerate(node.value)]
@@ -124,11 +134,11 @@ def _pairs(node: yaml.MappingNode, place: Place, located: Located) -> Iterator[t
     for key_node, value_node in node.value:
         at = _at(key_node.start_mark, located.source)
         if not isinstance(key_node, yaml.ScalarNode):
-            located.note(at, "a key must be text")
+            located.note("bad-key", at, "a key must be text")
             continue
         key = key_node.value
         if key in seen:
-            located.note(at, f"'{key}' is given twice", "keep one of the two")
+            located.note("repeated-key", at, f"'{key}' is given twice", "keep one of the two")
             continue
         seen.add(key)
         located.positions[*place, key] = at

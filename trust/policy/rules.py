@@ -253,6 +253,7 @@ class CompiledPolicy:
     refusals_of: Mapping[Action, tuple[Guard, ...]]
     gates_of: Mapping[Action, tuple[Guard, ...]]
     grants_at: Position
+    roles_at: Position
 
     def roles_of(self, principal: str) -> frozenset[str]:
         """Return the roles that the policy gives a principal."""
