@@ -155,7 +155,8 @@ def _proposals(room: Room, arguments: Arguments) -> Answer:
 
 def _gates(room: Room, arguments: Arguments) -> Answer:
     if "gate" in arguments:
-        return Answer(page([room.call("gate.show", gate=arguments["gate"])], None))
+        shown = room.call("gate.show", gate=arguments["gate"], wait=arguments.get("wait"), closed=True if "wait" in arguments else None)
+        return Answer(page([shown], None), _render_gate(shown))
     found = room.call(
         "gate.list",
         run=_own(room, arguments),
@@ -163,8 +164,14 @@ def _gates(room: Room, arguments: Arguments) -> Answer:
         limit=arguments.get("limit", _HISTORY),
         cursor=arguments.get("cursor"),
     )
-    lines = [f"{gate['gate']} {gate['state']} about {gate['subject']}, answer until {gate['deadline']}" for gate in found["items"]]
+    lines = [_render_gate(gate) for gate in found["items"]]
     return Answer(page(found["items"], found["next"]), "\n".join(lines) or "(no gates)", _more(found["next"]))
+
+
+def _render_gate(gate: Document) -> str:
+    line = f"{gate['gate']} {gate['state']} about {gate['subject']}, answer until {gate['deadline']}"
+    told = ((name, gate.get(name)) for name in ("answered_by", "comment", "successor", "outcome"))
+    return line + "".join(f"; {name.replace('_', ' ')} {value}" for name, value in told if value)
 
 
 def _own(room: Room, arguments: Arguments) -> str | None:
@@ -187,6 +194,7 @@ def _more(cursor: str | None) -> str:
 _RUN = described(NAME, "A run; default: your own.")
 _CHANGE = {"kind": NAME, "path": TEXT, "origin": MAYBE_TEXT}
 _PROPOSE = frozenset({"propose"})
+_WAIT = {"type": "integer", "minimum": 1, "maximum": 25}
 
 TOOLS = (
     Tool(
@@ -279,9 +287,19 @@ TOOLS = (
     Tool(
         name="gates",
         title="Questions that wait for a person",
-        description="Lists the gates of the run and how they stand, or shows one with its card. People answer them, not this tool.",
+        description=(
+            "Lists the gates of the run and how they stand, or shows one with its card. People answer them, not this tool. With wait it"
+            " answers once a gate is approved, rejected, expired, lapsed, withdrawn or superseded, and that is carried out."
+        ),
         effect=Effect.READS,
-        takes=takes(run=_RUN, gate=NAME, state={"type": "string", "maxLength": 40}, limit=limit(_HISTORY, _SHOWN), cursor=CURSOR),
+        takes=takes(
+            run=_RUN,
+            gate=NAME,
+            state={"type": "string", "maxLength": 40},
+            wait=described(_WAIT, "With gate: seconds to wait for its end."),
+            limit=limit(_HISTORY, _SHOWN),
+            cursor=CURSOR,
+        ),
         gives=gives_page(gate=NAME, state=NAME, digest=NAME, deadline=MAYBE_TEXT),
         run=_gates,
     ),

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import threading
+import time
+
+import pytest
+
 from tests.house_of_doors import HouseOfDoors
 from tests.interfaces.mcp.rooms import Desk, text_of
 
@@ -96,6 +101,22 @@ def test_a_proposal_that_a_person_must_see_names_its_gate(house: HouseOfDoors) -
     assert (listed["gate"], listed["state"]) == (gate, "pending")
     [shown] = desk.call("gates", gate=gate)["items"]
     assert shown["card"]
+
+
+@pytest.mark.parametrize(("verdict", "state"), [("approve", "approved"), ("reject", "rejected")])
+def test_a_model_that_waits_for_a_person_learns_the_end_at_once(house: HouseOfDoors, verdict: str, state: str) -> None:
+    desk = Desk(house, house.start_run(paths=["**"]).secret)
+    desk.call("write", path=".nas/policy.yaml", content=desk.call("read", path=".nas/policy.yaml")["text"] + f"\n# {verdict}\n")
+    gate = desk.call("propose", message="change the policy")["gate"]
+    [waiting] = desk.call("gates", gate=gate, wait=1)["items"]
+    assert waiting["state"] == "pending"
+    digest = waiting["digest"]
+    answer = threading.Timer(0.5, lambda: house.call(house.owner, f"gate.{verdict}", {"gate": gate, "digest": digest}))
+    began = time.monotonic()
+    answer.start()
+    [ended] = desk.call("gates", gate=gate, wait=20)["items"]
+    answer.join()
+    assert (ended["state"], ended["phase"]) == (state, "closed") and time.monotonic() - began < 5
 
 
 def test_a_narrowed_lease_is_told_what_it_may_itself(house: HouseOfDoors) -> None:

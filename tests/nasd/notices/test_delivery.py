@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import socket
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -78,9 +79,10 @@ def test_many_questions_are_one_message_and_each_is_told_once(house: House, told
     delivery.tick()
     (message,) = told.sent
     assert message["title"] == "Agent NAS: 3 questions wait for an answer"
-    assert [line.split()[1].rstrip(":") for line in message["text"].splitlines()] == [gate.id for gate in gates]
+    assert {line.split()[1].rstrip(":") for line in message["text"].splitlines()} == {gate.id for gate in gates}
     assert waiting(house.appliance) == []
-    assert house.records("notice.sent") == [{"target": "mail", "notices": [f"{gate.id}-asked" for gate in gates]}]
+    (sent,) = house.records("notice.sent")
+    assert (sent["target"], sorted(sent["notices"])) == ("mail", sorted(f"{gate.id}-asked" for gate in gates))  # type: ignore[call-overload]
 
 
 def test_what_is_told_names_the_gate_and_how_to_look_and_nothing_an_agent_wrote(house: House, told: Told) -> None:
@@ -131,7 +133,6 @@ def test_what_is_answered_already_is_not_told(house: House, told: Told) -> None:
 
 def test_what_fails_is_tried_again_with_longer_pauses_over_restarts_and_given_up(house: House, told: Told) -> None:
     gate = ask(house)
-    house.trust.questions.answer
     told.why = "it answered 500"
     house.pass_time(GATHER)
     for tries in range(1, 6):
@@ -214,9 +215,11 @@ class Inbox:
 @pytest.fixture
 def mail_server() -> Iterator[tuple[Inbox, int]]:
     inbox = Inbox()
-    controller = Controller(inbox, hostname="127.0.0.1", port=0)
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        port = found.getsockname()[1]
+    controller = Controller(inbox, hostname="127.0.0.1", port=port)
     controller.start()
-    yield inbox, controller.server.sockets[0].getsockname()[1]
+    yield inbox, port
     controller.stop()
 
 
