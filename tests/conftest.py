@@ -1,8 +1,21 @@
-"""Options that every test may ask for."""
+"""Options that every test may ask for.
+
+Hypothesis draws the same examples on every run, so that what a change broke is what a red run shows; ``--thorough`` draws others each time.
+No test is timed: a deadline would fail on a busy machine and nowhere else.
+"""
 
 from __future__ import annotations
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("same", deadline=None, derandomize=True)
+settings.register_profile("other", deadline=None)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Choose how examples are drawn."""
+    settings.load_profile("other" if config.getoption("--thorough") else "same")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -8,7 +8,7 @@ import itertools
 import zlib
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from interfaces.faults import Fault, Kind
@@ -20,8 +20,6 @@ from interfaces.git.requests import Naming, find_named, is_version_2, read_comma
 from interfaces.git.routes import Asked, Service, read_address, read_repository, read_shell_command
 from interfaces.git.streams import Inflating, Stream
 
-settings.register_profile("git door", deadline=None)
-settings.load_profile("git door")
 
 packets: st.SearchStrategy[list[Packet]] = st.lists(st.sampled_from(list(Mark)) | st.binary(max_size=300), max_size=8)
 ONE = "1" * 40

@@ -6,7 +6,7 @@ import ast
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import interfaces
@@ -14,10 +14,6 @@ from interfaces.faults import Fault, Kind
 from interfaces.http.listing import render_nanoseconds
 from interfaces.http.routes import Table, read_query, read_route
 from tests.interfaces.http.room import OPERATIONS
-
-# A busy machine is no failure: nothing here is about time.
-settings.register_profile("door", deadline=None)
-settings.load_profile("door")
 
 
 @given(st.sampled_from(["GET", "HEAD", "POST", "DELETE", "BREW"]), st.binary(max_size=30).map(lambda raw: b"/v1/echoes/" + raw))
