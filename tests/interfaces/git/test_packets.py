@@ -20,7 +20,6 @@ from interfaces.git.requests import Naming, find_named, is_version_2, read_comma
 from interfaces.git.routes import Asked, Service, read_address, read_repository, read_shell_command
 from interfaces.git.streams import Inflating, Stream
 
-
 packets: st.SearchStrategy[list[Packet]] = st.lists(st.sampled_from(list(Mark)) | st.binary(max_size=300), max_size=8)
 ONE = "1" * 40
 TWO = "2" * 40
