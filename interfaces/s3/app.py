@@ -24,7 +24,7 @@ from interfaces.s3.signatures import authenticate
 from interfaces.web.asgi import Receive, Reply, Request, Scope, Send
 from interfaces.web.bodies import read_body
 from interfaces.web.exchange import Exchange
-from interfaces.web.guard import LOOPBACK_NAMES
+from interfaces.web.guard import LOOPBACK_NAMES, check_host
 from interfaces.web.limits import Limits
 from interfaces.web.pool import Pool
 
@@ -157,6 +157,7 @@ class S3Door:
 
     async def answer(self, request: Request) -> Reply:
         """Return the answer to a request. Raises `Fault`."""
+        check_host(request.headers, self._names, below=True)
         bucket, key = split_target(request.raw_path, request.headers.get("host", ""), self._names)
         if request.method == "OPTIONS":
             return origins.answer_preflight(self._door.notes, request, bucket)

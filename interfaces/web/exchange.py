@@ -111,7 +111,7 @@ class Exchange:
     async def _reply(self, request: Request, answer: Callable[[Request], Awaitable[Answered]]) -> Answered | Reply:
         try:
             if self._names is not None:
-                check_source(request.headers, self._names)
+                check_source(request.method, request.headers, self._names)
             return await answer(request)
         except Fault as fault:
             return self._render_fault(fault, request)

@@ -84,9 +84,9 @@ def test_own_names_pass(site: Site, host: str, name: str) -> None:
 
 
 def test_pages_of_other_origins_may_not_call(site: Site) -> None:
-    for origin in ("https://evil.example", "null", "http://localhost.evil.example", "file://", "http://[::1"):
+    for origin in ("https://evil.example", "null", "http://localhost.evil.example", "file://", "http://[::1", "http://localhost:1"):
         assert site.ask("GET", "/v1/echoes/a", Origin=origin).status == 403, origin
-    assert site.ask("GET", "/v1/echoes/a", Origin="http://localhost:8420").status == 200
+    assert site.ask("GET", "/v1/echoes/a", Host="localhost:8420", Origin="http://localhost:8420").status == 200
     assert [name for name, _ in site.room.calls] == ["echo.show"]
 
 

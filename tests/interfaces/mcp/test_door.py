@@ -71,7 +71,8 @@ def test_a_stranger_is_told_how_to_come_in(url: str, authorization: str | None) 
 def test_a_page_of_another_origin_and_a_name_that_is_not_ours_are_refused(url: str, run: Started) -> None:
     assert post(url, rpc("tools/list"), run.secret, origin="http://evil.example").status_code == 403
     assert post(url, rpc("tools/list"), run.secret, host="evil.example").status_code == 421
-    assert post(url, rpc("tools/list"), run.secret, origin="http://localhost:8420").status_code == 200
+    assert post(url, rpc("tools/list"), run.secret, origin=url.removesuffix("/mcp")).status_code == 200
+    assert post(url, rpc("tools/list"), run.secret, origin="http://127.0.0.1:1").status_code == 403
 
 
 @pytest.mark.parametrize("method", ["GET", "DELETE", "PUT"])
