@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import stat
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from urllib.parse import quote_from_bytes, unquote_to_bytes
@@ -108,6 +108,12 @@ def search(workspace: Workspace, query: Query, bounds: Bounds, clock: Callable[[
     """
     _check(query, bounds)
     return _Search(workspace, query, bounds, clock, _parse_cursor(cursor)).run()
+
+
+def labels_of_matches(workspace: Workspace, outcome: Outcome) -> Mapping[bytes, Mapping[str, str]]:
+    """Return the labels of the paths that a search found; empty ones for what nobody labelled."""
+    nodes = {match.path: match.attributes.node for match in outcome.matches}
+    return {path: workspace.label(node) for path, node in nodes.items()}
 
 
 def _check(query: Query, bounds: Bounds) -> None:

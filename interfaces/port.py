@@ -274,6 +274,18 @@ class Workspace(Protocol):
     def set_xattr(self, node: int, name: bytes, value: bytes | None) -> None:
         """Set or (None) remove a ``user.*`` attribute."""
 
+    def label(self, node: int) -> Mapping[str, str]:
+        """Return ``origin`` and ``sensitivity`` of a node, in words. No client can change it.
+
+        Empty for what nobody labelled, is gone, or is not for the caller to see.
+        """
+
+    def labels(self, node: int, entries: Sequence[tuple[bytes, Attributes]]) -> Mapping[bytes, Mapping[str, str]]:
+        """Return the labels of entries that `list` gave of a directory, by name; those without are left out.
+
+        Costs next to nothing where nothing below the directory is labelled.
+        """
+
     def space(self) -> Space:
         """Return the room left under disk, quota and budget."""
 

@@ -196,6 +196,18 @@ class Authority:
         self._refresh()
         return self._ledger.label_below(self._policy, directory)
 
+    def labels_below(self, directory: bytes) -> bool:
+        """Tell whether something below a directory may have a label; costs microseconds."""
+        self._refresh()
+        return self._ledger.labels_below(self._policy, directory)
+
+    def taint_of(self, branch: str) -> Label:
+        """Return the join of what the run of a branch has read; `DEFAULT` for one that nobody works on."""
+        run, lease = branch.rpartition("/")[2], self.identity.lease
+        if self._protected:
+            return DEFAULT
+        return self.taint if lease is not None and lease.run == run else self._ledger.taint(run)
+
     def now(self) -> int:
         """Return the time in whole seconds since the epoch."""
         return int(self._clock())

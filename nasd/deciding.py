@@ -7,11 +7,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 from interfaces.faults import Fault, Kind
 from interfaces.port import Condition
 from nasd.authority import Authority
+from nasd.manifest import words
 from nasd.open_files import OpenNodes, Replaced
 from nasd.paths import render_path
 from store.contract import Working
@@ -27,10 +29,17 @@ LABEL_XATTRS = b"user.nas."
 class Deciding:
     """The deciding half of a workspace."""
 
-    def __init__(self, working: Working, authority: Authority, clock: Callable[[], float]) -> None:
-        """Decide for `authority` over `working`; `clock` gives seconds that never go back."""
+    def __init__(
+        self, branch: str, working: Working, authority: Authority, committed: Callable[[bytes], bytes], clock: Callable[[], float]
+    ) -> None:
+        """Decide for `authority` over the `working` layer of a branch.
+
+        `committed` gives the identity of what its last commit has at a path; `clock` gives seconds that never go back.
+        """
+        self.branch = branch
         self._working = working
         self._authority = authority
+        self._committed = committed
         self._open = OpenNodes()
         self._replaced = Replaced(clock)
 
@@ -94,21 +103,26 @@ class Deciding:
         if label != DEFAULT:
             self._authority.demand_read(path, label)
 
-    def _shown_label(self, node: int, attributes: Attributes) -> dict[bytes, bytes]:
-        """Return the attributes that show a label; none for what nobody labelled."""
+    def _label_of(self, node: int, attributes: Attributes) -> Mapping[str, str]:
+        """Return the label of a node in words; empty for what nobody labelled."""
         try:
-            path = self._working.path(NodeId(node))
+            return self._label_at(self._working.path(NodeId(node)), attributes.content)
         except Stale:
             return {}
-        label = self._authority.label(path, attributes.content)
-        if b"-" in attributes.content:  # not committed yet: it will be labelled by what the run has read
-            label = join(label, self._authority.taint)
-        if label == DEFAULT:
+
+    def _labels_in(self, directory: bytes, entries: Iterable[tuple[bytes, Any]]) -> Mapping[bytes, Mapping[str, str]]:
+        """Return the labels of entries of a directory by name; those without are left out."""
+        if not self._authority.labels_below(directory) and self._authority.taint_of(self.branch) == DEFAULT:
             return {}
-        return {
-            LABEL_XATTRS + b"origin": label.origin.name.lower().encode(),
-            LABEL_XATTRS + b"sensitivity": label.sensitivity.name.lower().encode(),
-        }
+        told = ((name, self._label_at(join_path(directory, name), attributes.content)) for name, attributes in entries)
+        return {name: label for name, label in told if label}
+
+    def _label_at(self, path: bytes, content: bytes) -> Mapping[str, str]:
+        label = self._authority.label(path, content)
+        taint = self._authority.taint_of(self.branch)
+        if not taint.within(label) and content != self._committed(path):
+            label = join(label, taint)  # not committed yet: this is what it will be, whoever looks
+        return {} if label == DEFAULT else words(label)
 
     def _nameless(self, node: int) -> bool:
         try:

@@ -47,11 +47,15 @@ class BranchWorkspace(Deciding):
         meter: Meter,
         *,
         commit: Callable[[str], Document],
+        committed: Callable[[bytes], bytes],
         note_reads: Callable[[Mapping[str, Any]], None],
     ) -> None:
-        """Serve `working` under `authority`; `commit` makes a commit with a message, `note_reads` keeps a batch of the read manifest."""
-        super().__init__(working, authority, time.monotonic)
-        self.branch = branch
+        """Serve `working` under `authority`.
+
+        `commit` makes a commit with a message, `committed` gives the identity of what the last one has at a path (empty: nothing),
+        `note_reads` keeps a batch of the read manifest.
+        """
+        super().__init__(branch, working, authority, committed, time.monotonic)
         self._meter = meter
         self._reads = Reads()
         self._commit = commit
@@ -109,7 +113,25 @@ class BranchWorkspace(Deciding):
         attributes = self._working.attributes(NodeId(node))
         self._require_visible(node, attributes)
         own = {name: value for name, value in self._working.xattrs(NodeId(node)).items() if not name.startswith(LABEL_XATTRS)}
-        return own | self._shown_label(node, attributes)
+        return own | {LABEL_XATTRS + part.encode(): word.encode() for part, word in self._label_of(node, attributes).items()}
+
+    @guarded
+    def label(self, node: int) -> Mapping[str, str]:
+        """Return ``origin`` and ``sensitivity`` of a node; empty for what nobody labelled, is gone, or is not for the caller to see."""
+        try:
+            attributes = self._working.attributes(NodeId(node))
+            path = self._working.path(NodeId(node))
+        except Stale:
+            return {}
+        label = self._label_at(path, attributes.content)
+        directory, _, name = path.rpartition(b"/")
+        is_directory = attributes.kind is EntryKind.DIRECTORY
+        return label if label and self._authority.sees(directory, name or None, is_directory=is_directory) else {}
+
+    @guarded
+    def labels(self, node: int, entries: Sequence[tuple[bytes, Attributes]]) -> Mapping[bytes, Mapping[str, str]]:
+        """Return the labels of entries that `list` gave of a directory, by name; those without are left out."""
+        return self._labels_in(self._working.path(NodeId(node)), entries)
 
     @guarded
     def path(self, node: int) -> bytes:

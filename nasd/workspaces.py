@@ -17,8 +17,10 @@ from nasd.identities.limits import describe_limits, read_limits
 from nasd.meter import Meter
 from nasd.protected import ProtectedTree
 from nasd.reading import ReadQuestions
+from nasd.trees import node_at
 from nasd.wiring import Appliance
 from nasd.workspace import BranchWorkspace
+from store.errors import NotADirectory, NotFound
 from store.model import CommitId, Space
 from trust.model import Identity, LeaseId, TokenId
 
@@ -79,9 +81,16 @@ def open_workspace(
         commit = at or appliance.engine.branch(branch).head
         appliance.trust.state("reads", identity, {"branch": branch, "commit": commit} | dict(batch), appliance.now())
 
+    def committed(path: bytes) -> bytes:
+        tree = appliance.engine.view(at or appliance.engine.branch(branch).head)
+        try:
+            return tree.attributes(node_at(tree, path)).content
+        except (NotFound, NotADirectory):
+            return b""
+
     meter = Meter(appliance.trust, identity.lease)
     working = _reading(appliance, branch, at) if protected else appliance.engine.working(branch)
-    return kind(branch, working, authority, meter, commit=commit, note_reads=note_reads)
+    return kind(branch, working, authority, meter, commit=commit, committed=committed, note_reads=note_reads)
 
 
 def _reading(appliance: Appliance, branch: str, at: CommitId | None) -> ProtectedTree:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import stat
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 
 from interfaces.faults import Fault, Kind
@@ -16,6 +16,11 @@ from interfaces.finding import Match, Outcome
 from interfaces.port import Attributes, Document
 from interfaces.web.conditions import tag_of
 from interfaces.web.names import decode_segment, display_name, encode_path, encode_segment
+
+Entries = Sequence[tuple[bytes, Attributes]]
+Label = Mapping[str, str]
+"""``origin`` and ``sensitivity`` in words; empty for what nobody labelled."""
+UNLABELLED: Label = {}
 
 PAGE = 1000
 MAX_PAGE = 10_000
@@ -26,9 +31,9 @@ _LAST = 253_402_300_799_999_999_999
 _TYPES = {stat.S_IFREG: "file", stat.S_IFDIR: "directory", stat.S_IFLNK: "symlink", stat.S_IFIFO: "pipe", stat.S_IFSOCK: "socket"}
 
 
-def describe_node(name: bytes, attributes: Attributes) -> Document:
-    """Return what a listing says of one name."""
-    return {
+def describe_node(name: bytes, attributes: Attributes, label: Label = UNLABELLED) -> Document:
+    """Return what a listing says of one name; a label only where there is one."""
+    node: Document = {
         "name": display_name(name),
         "segment": encode_segment(name),
         "type": _TYPES.get(stat.S_IFMT(attributes.st_mode), "other"),
@@ -39,26 +44,30 @@ def describe_node(name: bytes, attributes: Attributes) -> Document:
         "node": attributes.node,
         "etag": tag_of(attributes),
     }
+    return node | {"label": dict(label)} if label else node
 
 
-def describe_directory(entries: Sequence[tuple[bytes, Attributes]], cursor: str, limit: int) -> Document:
-    """Return the page of `entries` (ordered by name) that follows `cursor` (empty: the first). Raises `Kind.INVALID`."""
+def describe_directory(entries: Entries, cursor: str, limit: int, labels: Callable[[Entries], Mapping[bytes, Label]]) -> Document:
+    """Return the page of `entries` (ordered by name) that follows `cursor` (empty: the first). Raises `Kind.INVALID`.
+
+    `labels` gives the labels of what is on the page, by name.
+    """
     if not 1 <= limit <= MAX_PAGE:
         raise Fault(Kind.INVALID, f"a page has 1 to {MAX_PAGE} names, not {limit}")
     start = bisect_right(entries, decode_segment(cursor.encode()), key=lambda entry: entry[0]) if cursor else 0
     page = entries[start : start + limit]
-    truncated = start + limit < len(entries)
+    truncated, known = start + limit < len(entries), labels(page)
     return {
-        "items": [describe_node(name, attributes) for name, attributes in page],
+        "items": [describe_node(name, attributes, known.get(name, UNLABELLED)) for name, attributes in page],
         "next": encode_segment(page[-1][0]) if truncated else None,
         "truncated": truncated,
     }
 
 
-def describe_outcome(outcome: Outcome) -> Document:
-    """Return the page of matches that a search found, and what it could not look at."""
+def describe_outcome(outcome: Outcome, labels: Mapping[bytes, Label]) -> Document:
+    """Return the page of matches that a search found, and what it could not look at; `labels` are those of matching paths."""
     return {
-        "items": [describe_match(match) for match in outcome.matches],
+        "items": [describe_match(match, labels.get(match.path, UNLABELLED)) for match in outcome.matches],
         "next": outcome.cursor if outcome.truncated else None,
         "truncated": outcome.truncated,
         "stopped": outcome.stopped,
@@ -70,11 +79,11 @@ def describe_outcome(outcome: Outcome) -> Document:
     }
 
 
-def describe_match(match: Match) -> Document:
+def describe_match(match: Match, label: Label) -> Document:
     """Return what a search says of one line, or (line 0) of one path."""
     names = match.path.split(b"/")
     node = describe_node(names[-1], match.attributes)
-    return {
+    found: Document = {
         "path": display_name(match.path),
         "segments": encode_path(names),
         "line": match.line,
@@ -83,6 +92,7 @@ def describe_match(match: Match) -> Document:
         "size": node["size"],
         "etag": node["etag"],
     }
+    return found | {"label": dict(label)} if label else found
 
 
 def render_nanoseconds(value: int) -> str:
@@ -90,6 +100,16 @@ def render_nanoseconds(value: int) -> str:
     seconds, nanoseconds = divmod(min(max(value, _FIRST), _LAST), 1_000_000_000)
     return f"{datetime.fromtimestamp(seconds, UTC).replace(tzinfo=None).isoformat()}.{nanoseconds:09d}Z"
 
+
+_LABEL: Document = {
+    "type": "object",
+    "description": "Whose words it is and how far it may go; absent for what nobody labelled.",
+    "required": ["origin", "sensitivity"],
+    "properties": {
+        "origin": {"type": "string", "enum": ["owner", "internal", "external"]},
+        "sensitivity": {"type": "string", "enum": ["public", "internal", "sensitive"]},
+    },
+}
 
 NODE_SCHEMA: Document = {
     "type": "object",
@@ -104,6 +124,7 @@ NODE_SCHEMA: Document = {
         "modified": {"type": "string", "description": "RFC 3339, UTC, nanoseconds."},
         "node": {"type": "integer", "description": "Stays the same through renames."},
         "etag": {"type": "string"},
+        "label": _LABEL,
         "target": {"type": "string", "description": "Where a symlink points, percent-encoded; only with ?stat."},
     },
 }
@@ -135,6 +156,7 @@ MATCHES_SCHEMA: Document = {
                     "type": {"type": "string"},
                     "size": {"type": "integer"},
                     "etag": {"type": "string"},
+                    "label": _LABEL,
                 },
             },
         },

@@ -4,7 +4,8 @@
 2. A short file is read in the turn that found it; a long one streams in pieces, never held whole.
 3. A file that shrinks while it streams breaks the connection: a client never takes half a file for a file.
 4. Content never runs in a browser on this origin: it is always ``application/octet-stream``, never sniffed, never rendered.
-5. A symlink is a node like any other. It is not followed: where it points is told by ``?stat``.
+5. What somebody labelled is told with its label (``NAS-Origin``, ``NAS-Sensitivity``), also to who asks for a part of it.
+6. A symlink is a node like any other. It is not followed: where it points is told by ``?stat``.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from contextlib import ExitStack, closing
 from functools import partial
 
 from interfaces.faults import Fault, Kind
-from interfaces.finding import Bounds, Query, search
+from interfaces.finding import Bounds, Query, labels_of_matches, search
 from interfaces.http.listing import PAGE, describe_directory, describe_node, describe_outcome
 from interfaces.port import ROOT, Access, Attributes, Document, Handle, Workspace
 from interfaces.web.asgi import Extent, Reply, Request
@@ -51,7 +52,7 @@ def resolve(workspace: Workspace, names: Names) -> Attributes:
 
 def describe(workspace: Workspace, names: Names, attributes: Attributes) -> Document:
     """Return one node as a document, a symlink with its target."""
-    document = describe_node(names[-1] if names else b"", attributes)
+    document = describe_node(names[-1] if names else b"", attributes, workspace.label(attributes.node))
     if stat.S_ISLNK(attributes.st_mode):
         document["target"] = encode_segment(workspace.readlink(attributes.node))
     return document
@@ -60,7 +61,8 @@ def describe(workspace: Workspace, names: Names, attributes: Attributes) -> Docu
 def list_directory(workspace: Workspace, names: Names, asked: Asked) -> Document:
     """Return a page of a directory. Raises `Kind.INVALID`."""
     limit = read_number(asked, "limit", PAGE)
-    return describe_directory(workspace.list(resolve(workspace, names).node), asked.get("cursor", ""), limit)
+    node = resolve(workspace, names).node
+    return describe_directory(workspace.list(node), asked.get("cursor", ""), limit, partial(workspace.labels, node))
 
 
 def search_directory(workspace: Workspace, names: Names, asked: Asked, clock: Callable[[], float]) -> Document:
@@ -72,7 +74,8 @@ def search_directory(workspace: Workspace, names: Names, asked: Asked, clock: Ca
         ignore_case=asked.get("ignore_case") == "1",
         limit=read_number(asked, "limit", _MATCHES),
     )
-    return describe_outcome(search(workspace, wanted, Bounds(), clock, cursor=asked.get("cursor", "")))
+    outcome = search(workspace, wanted, Bounds(), clock, cursor=asked.get("cursor", ""))
+    return describe_outcome(outcome, labels_of_matches(workspace, outcome))
 
 
 def read_number(asked: Asked, name: str, default: int) -> int:
@@ -101,7 +104,7 @@ async def find_content(workspace: Workspace, names: Names, request: Request, poo
                 pass
         size = attributes.size
         ranges = select_ranges(request.headers, current, size) if request.method == "GET" else []
-        headers = (*_validator_headers(current), *_SAFE_CONTENT)
+        headers = (*_validator_headers(current), *_SAFE_CONTENT, *_label_headers(workspace.label(attributes.node)))
         if request.method == "HEAD":
             return Reply(200, (*headers, ("content-type", _MEDIA), ("content-length", str(size))))
         opening = partial(workspace.open, attributes.node, Access())
@@ -158,6 +161,10 @@ def _require_file(names: Names, attributes: Attributes) -> None:
     if stat.S_ISDIR(attributes.st_mode):
         raise Fault(Kind.IS_A_DIRECTORY, f"{name} is a directory", hint="add ?list to see what is in it")
     raise Fault(Kind.NOT_PERMITTED, f"{name} has no content to read", hint="add ?stat to see what it is")
+
+
+def _label_headers(label: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    return tuple((f"nas-{part}", word) for part, word in label.items())
 
 
 def _validator_headers(current: Validators) -> tuple[tuple[str, str], ...]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import stat
 from bisect import bisect_right
+from collections.abc import Mapping
 from contextlib import closing
 from datetime import UTC, datetime
 from functools import partial
 
-from interfaces.finding import Bounds, Match, Outcome, Query, search
+from interfaces.finding import Bounds, Match, Outcome, Query, labels_of_matches, search
+from interfaces.mcp.labels import Label, caution, labelled
 from interfaces.mcp.paths import join_path, parse_path, render_path
 from interfaces.mcp.places import find_file, look_again, tag_of, type_of
 from interfaces.mcp.reading import (
@@ -53,27 +55,29 @@ _LIST_LIMIT = 200
 _SEARCH_LIMIT = 50
 
 
-def describe_entry(path: bytes, attributes: Attributes) -> Document:
+def describe_entry(path: bytes, attributes: Attributes, label: Label) -> Document:
     """Return what a listing says of one path."""
     modified = datetime.fromtimestamp(max(attributes.mtime_ns, 0) // 1_000_000_000 % 253_402_300_799, UTC)
-    return {
+    document = {
         "path": render_path(path),
         "type": type_of(attributes),
         "size": attributes.size,
         "modified": modified.isoformat().replace("+00:00", "Z"),
     }
+    return labelled(document, label)
 
 
 def list_page(workspace: Workspace, path: bytes, cursor: str, most: int) -> Document:
     """Return a page of what is at a path: the names of a directory, or the one other thing that is there."""
     attributes = walk(workspace, path)
     if not stat.S_ISDIR(attributes.st_mode):
-        return page([describe_entry(path, attributes)], None)
+        return page([describe_entry(path, attributes, workspace.label(attributes.node))], None)
     entries = workspace.list(attributes.node)
     start = bisect_right(entries, parse_path(cursor), key=lambda entry: entry[0]) if cursor else 0
     shown = entries[start : start + most]
-    more = start + most < len(entries)
-    return page([describe_entry(join_path(path, name), found) for name, found in shown], render_path(shown[-1][0]) if more else None)
+    more, labels = start + most < len(entries), workspace.labels(attributes.node, shown)
+    items = [describe_entry(join_path(path, name), found, labels.get(name, {})) for name, found in shown]
+    return page(items, render_path(shown[-1][0]) if more else None)
 
 
 def _list(room: Room, arguments: Arguments) -> Answer:
@@ -99,7 +103,7 @@ def _read(room: Room, arguments: Arguments) -> Answer:
     path = parse_path(arguments["path"])
     with room.open(arguments) as workspace:
         attributes, shown = look_again(partial(_read_page, workspace, path, arguments))
-        return _answer_page(workspace.branch, path, attributes, shown)
+        return _answer_page(workspace.branch, path, attributes, shown, workspace.label(attributes.node))
 
 
 def _read_page(workspace: Workspace, path: bytes, arguments: Arguments) -> tuple[Attributes, Page]:
@@ -115,7 +119,7 @@ def _read_page(workspace: Workspace, path: bytes, arguments: Arguments) -> tuple
     return attributes, shown
 
 
-def _answer_page(branch: str, path: bytes, attributes: Attributes, shown: Page) -> Answer:
+def _answer_page(branch: str, path: bytes, attributes: Attributes, shown: Page, label: Label) -> Answer:
     cursor = render_position(shown.following) if shown.following else None
     document = {
         "branch": branch,
@@ -130,7 +134,7 @@ def _answer_page(branch: str, path: bytes, attributes: Attributes, shown: Page) 
     }
     where = f"lines {shown.first_line} to {shown.last_line}" if shown.first_line else "a part"
     note = f"[{where} of a file of {attributes.size} bytes; for what follows repeat with cursor {cursor!r}]" if cursor else ""
-    return Answer(document, shown.text or "(nothing there)", note)
+    return Answer(labelled(document, label), shown.text or "(nothing there)", note, caution([(render_path(path), label)]))
 
 
 def _search(room: Room, arguments: Arguments) -> Answer:
@@ -143,17 +147,17 @@ def _search(room: Room, arguments: Arguments) -> Answer:
     )
     with room.open(arguments) as workspace:
         outcome = search(workspace, query, SEARCH_BOUNDS, room.clock, cursor=arguments.get("cursor", ""))
-        return _answer_search(workspace.branch, outcome)
+        return _answer_search(workspace.branch, outcome, labels_of_matches(workspace, outcome))
 
 
-def _answer_search(branch: str, outcome: Outcome) -> Answer:
+def _answer_search(branch: str, outcome: Outcome, labels: Mapping[bytes, Label]) -> Answer:
     failures = [
         {"path": render_path(failure.path), "code": failure.fault.kind.value, "reason": failure.fault.message}
         for failure in outcome.failures
     ]
     document = {
         "branch": branch,
-        **page([_describe_match(match) for match in outcome.matches], outcome.cursor),
+        **page([_describe_match(match, labels[match.path]) for match in outcome.matches], outcome.cursor),
         "stopped": outcome.stopped,
         "searched_files": outcome.files,
         "searched_bytes": outcome.bytes,
@@ -162,7 +166,8 @@ def _answer_search(branch: str, outcome: Outcome) -> Answer:
         "failures": failures,
     }
     lines = [f"{item['path']}:{item['line']}: {item['excerpt']}" if item["line"] else str(item["path"]) for item in document["items"]]
-    return Answer(document, "\n".join(lines) or "(nothing found)", _search_note(document))
+    warned = caution((render_path(match.path), labels[match.path]) for match in outcome.matches if match.line)
+    return Answer(document, "\n".join(lines) or "(nothing found)", _search_note(document), warned)
 
 
 def _search_note(document: Document) -> str:
@@ -175,8 +180,9 @@ def _search_note(document: Document) -> str:
     return "\n".join(parts)
 
 
-def _describe_match(match: Match) -> Document:
-    return {"path": render_path(match.path), "type": type_of(match.attributes), "line": match.line, "excerpt": match.excerpt}
+def _describe_match(match: Match, label: Label) -> Document:
+    document = {"path": render_path(match.path), "type": type_of(match.attributes), "line": match.line, "excerpt": match.excerpt}
+    return labelled(document, label)
 
 
 TOOLS = (

@@ -2,7 +2,8 @@
 
 1. Listed is what lies in the root of the caller's branch, in pages; the template names everything else. A whole tree has no place in a list
    that clients read to its end.
-2. A directory reads as the list of its names, a file as text where it is UTF-8, else as base64. Both are bounded.
+2. What somebody labelled is told with its label beside the content, in ``_meta``.
+3. A directory reads as the list of its names, a file as text where it is UTF-8, else as base64. Both are bounded.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import mcp_types as types
 
 from interfaces.faults import Fault, Kind
 from interfaces.mcp.files import list_page
+from interfaces.mcp.labels import Label, caution
 from interfaces.mcp.paths import TEMPLATE, parse_path, parse_uri, render_path, render_uri
 from interfaces.mcp.places import require_file
 from interfaces.mcp.room import MAIN, Room
@@ -59,7 +61,8 @@ def read_resource(room: Room, uri: str) -> types.ReadResourceResult:
             text = json.dumps(list_page(workspace, path, "", _NAMES), ensure_ascii=False)
             return types.ReadResourceResult(contents=[types.TextResourceContents(uri=uri, mime_type="application/json", text=text)])
         require_file(workspace, path, attributes)
-        return types.ReadResourceResult(contents=[_contents(uri, path, _read(workspace, path, attributes))])
+        content, label = _read(workspace, path, attributes), workspace.label(attributes.node)
+        return types.ReadResourceResult(contents=[_contents(uri, path, content, label)])
 
 
 def complete(room: Room, argument: str, value: str, known: dict[str, str]) -> list[str]:
@@ -95,12 +98,14 @@ def _read(workspace: Workspace, path: bytes, attributes: Attributes) -> bytes:
         return read_exactly(handle, 0, attributes.size)
 
 
-def _contents(uri: str, path: bytes, content: bytes) -> types.TextResourceContents | types.BlobResourceContents:
+def _contents(uri: str, path: bytes, content: bytes, label: Label) -> types.TextResourceContents | types.BlobResourceContents:
     mime = mimetypes.guess_type(render_path(path))[0]
+    meta = {"agent-nas/label": dict(label), "agent-nas/caution": caution([(render_path(path), label)])} if label else None
     try:
         text = content.decode()
     except UnicodeDecodeError:
         text = "\0"
     if "\0" in text:
-        return types.BlobResourceContents(uri=uri, mime_type=mime or "application/octet-stream", blob=base64.b64encode(content).decode())
-    return types.TextResourceContents(uri=uri, mime_type=mime or "text/plain", text=text)
+        blob = base64.b64encode(content).decode()
+        return types.BlobResourceContents(uri=uri, mime_type=mime or "application/octet-stream", blob=blob, _meta=meta)
+    return types.TextResourceContents(uri=uri, mime_type=mime or "text/plain", text=text, _meta=meta)

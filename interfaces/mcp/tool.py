@@ -48,11 +48,15 @@ class Effect(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a tool gives: a document, and how it reads as text (empty: the document as JSON). `note` follows the text, apart from it."""
+    """What a tool gives: a document, and how it reads as text (empty: the document as JSON).
+
+    `caution` stands before the text and `note` after it, apart from it.
+    """
 
     document: Document
     text: str = ""
     note: str = ""
+    caution: str = ""
 
 
 @dataclass(frozen=True)
@@ -157,8 +161,9 @@ def render_answer(answer: Answer) -> types.CallToolResult:
     text = answer.text or json.dumps(answer.document, ensure_ascii=False)
     if len(text) > MAX_ANSWER:
         raise Fault(Kind.TOO_LARGE, f"the answer has {len(text)} characters", hint="ask for less: a smaller limit, or a narrower path")
-    content: list[types.ContentBlock] = [types.TextContent(text=part) for part in (text, answer.note) if part]
-    return types.CallToolResult(content=content, structured_content=answer.document)
+    content: list[types.ContentBlock] = [types.TextContent(text=part) for part in (answer.caution, text, answer.note) if part]
+    document = answer.document | {"caution": answer.caution} if answer.caution else answer.document
+    return types.CallToolResult(content=content, structured_content=document)
 
 
 def render_fault(fault: Fault) -> types.CallToolResult:

@@ -134,8 +134,8 @@ def _describe(call: Call, seen: Seen) -> tuple[int, Headers, Span]:
     headers.extend(render_version(seen.version))
     if status == 206:
         headers.append(("content-range", span.header))
-    if seen.tags:
-        headers.append(("x-amz-tagging-count", str(len(seen.tags))))
+    if seen.all_tags:
+        headers.append(("x-amz-tagging-count", str(len(seen.all_tags))))
     if "partNumber" in call.parameters and seen.sidecar.parts:
         headers.append(("x-amz-mp-parts-count", str(len(seen.sidecar.parts))))
     if call.headers.get("x-amz-checksum-mode", "").upper() == "ENABLED" and "range" not in call.headers:

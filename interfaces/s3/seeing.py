@@ -15,10 +15,11 @@ from interfaces.faults import Fault, Kind
 from interfaces.port import Attributes, Workspace
 from interfaces.s3.call import Call, open_bucket
 from interfaces.s3.conditions import State
+from interfaces.s3.documents import Tags
 from interfaces.s3.faults import S3Fault
 from interfaces.s3.keys import check_key
 from interfaces.s3.shelf import Shelf, Shelves, Version, version_of
-from interfaces.s3.sidecars import SIDECAR, Sidecar, sidecar_of, tags_of
+from interfaces.s3.sidecars import SIDECAR, Sidecar, label_tags, sidecar_of, tags_of
 from interfaces.s3.tree import find_directory, find_object
 from interfaces.s3.walking import is_directory_key
 
@@ -27,14 +28,23 @@ EMPTY_MD5 = "d41d8cd98f00b204e9800998ecf8427e"
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """An object: its node (None: a directory, which has no content), what S3 knows of it, and its version (empty: none are kept)."""
+    """An object: its node (None: a directory, which has no content), what S3 knows of it, and its version (empty: none are kept).
+
+    `tags` are what clients set, `labels` what the appliance says of the content, as tags.
+    """
 
     node: int | None
     size: int
     modified_ns: int
     sidecar: Sidecar
     version: str = ""
-    tags: tuple[tuple[str, str], ...] = ()
+    tags: Tags = ()
+    labels: Tags = ()
+
+    @property
+    def all_tags(self) -> Tags:
+        """Return the tags that clients set, and those that tell a label."""
+        return (*self.labels, *self.tags)
 
     @property
     def state(self) -> State:
@@ -103,14 +113,16 @@ def see_file(workspace: Workspace, attributes: Attributes) -> Seen:
     """Return a file as the object it is."""
     xattrs = workspace.xattrs(attributes.node)
     sidecar = sidecar_of(attributes, xattrs)
-    return Seen(attributes.node, attributes.size, attributes.mtime_ns, sidecar, sidecar.version, tags_of(attributes, xattrs))
+    tags, labels = tags_of(attributes, xattrs), label_tags(workspace.label(attributes.node))
+    return Seen(attributes.node, attributes.size, attributes.mtime_ns, sidecar, sidecar.version, tags, labels)
 
 
 def see_directory(workspace: Workspace, attributes: Attributes) -> Seen:
     """Return a directory as the object without content that it is."""
     xattrs = workspace.xattrs(attributes.node)
     sidecar = sidecar_of(attributes, xattrs) if SIDECAR in xattrs else Sidecar(EMPTY_MD5)
-    return Seen(None, 0, attributes.mtime_ns, sidecar, tags=tags_of(attributes, xattrs))
+    labels = label_tags(workspace.label(attributes.node))
+    return Seen(None, 0, attributes.mtime_ns, sidecar, tags=tags_of(attributes, xattrs), labels=labels)
 
 
 def see_version(call: Call, workspace: Workspace, key: bytes, id: str) -> Seen | Version:
@@ -153,7 +165,8 @@ def _open_at_commit(call: Call, bucket: str, key: bytes, version: Version) -> tu
         raise
     assert standing is not None
     assert version.sidecar is not None
-    return past, Seen(standing.node, standing.size, version.modified, version.sidecar, version.id, version.tags)
+    labels = label_tags(past.label(standing.node))
+    return past, Seen(standing.node, standing.size, version.modified, version.sidecar, version.id, version.tags, labels)
 
 
 def _find_directory_now(workspace: Workspace, key: bytes) -> Seen | None:

@@ -24,6 +24,8 @@ from interfaces.s3.sealing import Seal, decode_seal, seal_fields
 
 SIDECAR = b"user.s3.object"
 TAGS = b"user.s3.tags"
+LABEL_TAGS = "nas:"
+"""What the names of tags start with that tell a label: they are shown, and never kept."""
 
 MAX_METADATA = 2048
 """Bytes of the names and values of user metadata together."""
@@ -156,14 +158,33 @@ def encode_tags(tags: Tags, content: bytes) -> bytes | None:
 
 
 def tags_of(attributes: Attributes, xattrs: Mapping[bytes, bytes]) -> Tags:
-    """Return the tags of a file."""
+    """Return the tags of a file, as clients set them; through whatever door they came, none of them tells a label."""
     raw = xattrs.get(TAGS)
     if raw is None:
         return ()
     fields = json.loads(raw)
     if fields["c"] != attributes.content.decode("latin-1"):
         return ()
-    return tuple((name, value) for name, value in fields["t"])
+    return tuple((name, value) for name, value in fields["t"] if not is_label_tag(name))
+
+
+def label_tags(label: Mapping[str, str]) -> Tags:
+    """Return a label as the tags that tell it."""
+    return tuple((LABEL_TAGS + part, word) for part, word in label.items())
+
+
+def without_labels(tags: Tags, labels: Tags) -> Tags:
+    """Return the tags of a client without those that say again what the `labels` of the object are. Raises ``InvalidTag`` for any other."""
+    told = dict(labels)
+    for name, value in tags:
+        if is_label_tag(name) and told.get(name) != value:
+            raise S3Fault("InvalidTag", f"{name} cannot be set by a tag: nas label mark raises a label, nas label endorse lowers one")
+    return tuple((name, value) for name, value in tags if not is_label_tag(name))
+
+
+def is_label_tag(name: str) -> bool:
+    """Tell whether a tag is one that only the appliance gives."""
+    return name.lower().startswith(LABEL_TAGS)
 
 
 def read_sidecar(headers: Mapping[str, str]) -> Sidecar:

@@ -24,7 +24,7 @@ from interfaces.s3.refusals import describe_fault
 from interfaces.s3.sealing import CustomerKey, Seal, check_encryption, draw_span, make_seal, read_key, render_key, tag_content, turn_content
 from interfaces.s3.seeing import EMPTY_MD5
 from interfaces.s3.settings import settings_of
-from interfaces.s3.sidecars import Sidecar, read_sidecar, render_checksum, with_checksum
+from interfaces.s3.sidecars import Sidecar, read_sidecar, render_checksum, with_checksum, without_labels
 from interfaces.s3.storing import (
     Draft,
     Removed,
@@ -88,8 +88,9 @@ def delete_objects(call: Call, body: bytes) -> Reply:
 
 
 def read_tags(headers: Mapping[str, str]) -> Tags:
-    """Return the tags that a writer sends along."""
-    return parse_tag_header(headers["x-amz-tagging"]) if headers.get("x-amz-tagging") else ()
+    """Return the tags that a writer sends along. Raises ``InvalidTag`` for one that tells a label."""
+    tags = parse_tag_header(headers["x-amz-tagging"]) if headers.get("x-amz-tagging") else ()
+    return without_labels(tags, ())
 
 
 def refuse_unsupported(headers: Mapping[str, str]) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import stat
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from interfaces.faults import Fault, Kind
@@ -27,7 +27,7 @@ from interfaces.webdav.lobby import Exhibit
 from interfaces.webdav.markup import DAV, empty
 from interfaces.webdav.multistatus import HEAD, TAIL, described
 from interfaces.webdav.places import members
-from interfaces.webdav.properties import EVERYWHERE, LIVE, LOCKING, Subject, Surroundings, Tell, decode_dead, titles_of
+from interfaces.webdav.properties import EVERYWHERE, LABELS, LIVE, LOCKING, Subject, Surroundings, Tell, decode_dead, titles_of
 from interfaces.webdav.terms import check_reading
 from interfaces.webdav.visit import Visit
 
@@ -46,6 +46,11 @@ class Form:
     everything: bool = False
     titles: bool = False
     minimal: bool = False
+
+    @property
+    def needs_labels(self) -> bool:
+        """Tell whether the labels of each resource are wanted."""
+        return self.titles or any(name in LABELS for name, _ in self.live)
 
     @property
     def needs_dead(self) -> bool:
@@ -107,7 +112,8 @@ def list_place(visit: Visit, pool: Pool) -> Reply:
     around = _surroundings(visit, form)
     href = visit.address.href(visit.asked, collection=collection)
     workspace = visit.place.workspace
-    itself = Subject(href, visit.place.name, visit.place.names, attributes, _dead(workspace, attributes, form))
+    label = workspace.label(attributes.node) if form.needs_labels else {}
+    itself = Subject(href, visit.place.name, visit.place.names, attributes, _dead(workspace, attributes, form), label)
     entries: Sequence[tuple[bytes, Attributes]] = ()
     if collection and depth is Depth.ONE:
         entries = workspace.list(attributes.node)
@@ -136,11 +142,12 @@ def _below(visit: Visit, form: Form, href: str, entries: Sequence[tuple[bytes, A
     for name, target in members(workspace, names, entries):
         try:
             dead = _dead(workspace, target, form)
+            label = workspace.label(target.node) if form.needs_labels else {}
         except Fault as fault:
             if fault.kind in _GONE:
                 continue
             raise
-        yield _member(href, name, names, target, dead)
+        yield replace(_member(href, name, names, target, dead), label=label)
 
 
 def _member(href: str, name: bytes, above: Names, attributes: Attributes, dead: Mapping[str, str]) -> Subject:

@@ -5,7 +5,8 @@
    to who asks for it by name; a desktop that hides a folder above a megabyte sees twice as many files so.
 3. Entity tags are of content, hence strong; collections have none.
 4. A file was created at the earliest time that is known of it: its content may be dated back, its attributes may not.
-5. Dead properties are at most `MAX_DEAD` bytes a resource, and well-formed whoever wrote them. They travel with a copy and a move and
+5. A label is told to who asks for it, or for the names of all properties; PROPPATCH does not change it.
+6. Dead properties are at most `MAX_DEAD` bytes a resource, and well-formed whoever wrote them. They travel with a copy and a move and
    stay when content is replaced.
 """
 
@@ -33,6 +34,8 @@ DEAD = b"user.dav.props"
 MAX_DEAD = 48 << 10
 MODIFIED = frozenset({f"{DAV}getlastmodified", f"{MICROSOFT}Win32LastModifiedTime"})
 EXECUTABLE = f"{APACHE}executable"
+LABELS = {"{urn:agent-nas}origin": "origin", "{urn:agent-nas}sensitivity": "sensitivity"}
+"""The properties that tell a label, and which part of it; a resource that nobody labelled has none of them."""
 EVERYWHERE = tuple(
     f"{DAV}{name}" for name in ("resourcetype", "getcontentlength", "getlastmodified", "getetag", "getcontenttype", "creationdate")
 )
@@ -44,13 +47,17 @@ _SUPPORTED = f"<D:supportedlock>{_ENTRY.format('exclusive')}{_ENTRY.format('shar
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A resource as a listing tells it. `names` is its place in the branch, `dead` its own properties as elements by name."""
+    """A resource as a listing tells it. `names` is its place in the branch, `dead` its own properties as elements by name.
+
+    `label` is whose words it is and how far it may go, where somebody said.
+    """
 
     href: str
     name: bytes
     names: Names
     attributes: Attributes
     dead: Mapping[str, str] = field(default_factory=dict)
+    label: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def is_collection(self) -> bool:
@@ -149,6 +156,10 @@ def _used(subject: Subject, around: Surroundings) -> str | None:
     return f"<D:quota-used-bytes>{max(0, around.space.total - around.space.free)}</D:quota-used-bytes>"
 
 
+def _label_teller(name: str, part: str) -> Tell:
+    return lambda subject, _: filled(name, subject.label[part]) if part in subject.label else None
+
+
 LIVE: Mapping[str, Tell] = {
     f"{DAV}resourcetype": _resourcetype,
     f"{DAV}getcontentlength": _length,
@@ -163,6 +174,7 @@ LIVE: Mapping[str, Tell] = {
     f"{DAV}quota-used-bytes": _used,
     EXECUTABLE: _executable,
     f"{MICROSOFT}Win32LastModifiedTime": _microsoft_modified,
+    **{name: _label_teller(name, part) for name, part in LABELS.items()},
 }
 
 PROTECTED = frozenset(LIVE) - MODIFIED - {EXECUTABLE}
@@ -216,7 +228,7 @@ def decode_dead(xattrs: Mapping[bytes, bytes]) -> dict[str, str]:
     """Return the dead properties in extended attributes.
 
     Any program with the right to write can put anything there: what is not one whole element of its name counts as absent, so that
-    nobody writes into the listings of others.
+    nobody writes into the listings of others; so does what goes by the name of a live property: no client makes up a label.
     """
     try:
         found = json.loads(xattrs.get(DEAD, b"{}"))
@@ -224,9 +236,10 @@ def decode_dead(xattrs: Mapping[bytes, bytes]) -> dict[str, str]:
         return {}
     if not isinstance(found, dict):
         return {}
-    return {name: value for name, value in found.items() if isinstance(value, str) and is_fragment(name, value)}
+    return {name: value for name, value in found.items() if name not in LIVE and isinstance(value, str) and is_fragment(name, value)}
 
 
 def titles_of(subject: Subject) -> list[str]:
     """Return the names of what a resource has, as empty elements."""
-    return [empty(name) for name in dict.fromkeys((*EVERYWHERE, *LOCKING, *subject.dead))]
+    labels = [name for name, part in LABELS.items() if part in subject.label]
+    return [empty(name) for name in dict.fromkeys((*EVERYWHERE, *LOCKING, *labels, *subject.dead))]
