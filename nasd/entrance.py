@@ -28,6 +28,7 @@ from store.errors import StoreError
 from trust.credentials import Claim
 from trust.derived import SigningKey
 from trust.errors import TrustError
+from trust.leases import require_usable
 from trust.model import Action, Identity
 
 EVENT_WAIT = 0.25
@@ -160,14 +161,13 @@ class Entrance(ABC):
     def events(self, caller: Caller, after: int) -> Iterator[Document]:
         """Yield the records after `after` (negative: from now on) as they come; yields an empty document at least once a second."""
         identity = identity_behind(caller)
-        run = identity.lease.run if identity.lease else None
         try:
-            if run is None:
+            if identity.lease is None:
                 self._sight.require(identity, Action.OBSERVE, "watch events")
             start = self._trust.head()[0] if after < 0 else after
         except TrustError as error:
             raise as_fault(error) from error
-        return self._follow(start, run)
+        return self._follow(start, identity)
 
     @abstractmethod
     def call(self, caller: Caller, operation: str, arguments: Mapping[str, Any]) -> Document:
@@ -190,16 +190,24 @@ class Entrance(ABC):
         arguments = {"branch": branch, "message": message} if message else {"branch": branch}
         return self.call(IdentifiedCaller(identity), "commit.make", arguments)
 
-    def _follow(self, after: int, run: str | None) -> Iterator[Document]:
+    def _follow(self, after: int, identity: Identity) -> Iterator[Document]:
         while not self._draining.is_set():
+            self._require_standing(identity)
             fresh = list(self._trust.records(after, 1000))
-            for record in fresh:
-                after = record.sequence
-                if run in (None, record.run):
-                    yield view_record(record)
-            if not fresh:
+            if fresh:
+                after, shown = fresh[-1].sequence, self._sight.record_filter(identity)
+                yield from (view_record(record) for record in fresh if shown(record))
+            else:
                 self._draining.wait(EVENT_WAIT)
                 yield {}
+
+    @guarded
+    def _require_standing(self, identity: Identity) -> None:
+        """Return while a caller may go on: what is open for long ends with the lease. Raises as `authenticate`."""
+        if identity.lease is not None:
+            require_usable(self._trust.lease(identity.lease.id), self._sight.appliance.now())
+        if self._trust.principal(identity.principal.name).disabled:
+            raise Fault(Kind.DENIED, f"{identity.principal.name} may not act any more", hint="ask the owner")
 
     def _flush_often(self) -> None:
         while not self._draining.wait(FLUSH_SECONDS):

@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from interfaces.faults import Fault, Kind
@@ -17,7 +17,7 @@ from nasd.runs import MAIN, Run, Runs
 from nasd.wiring import Appliance
 from store.errors import NotFound
 from store.model import Change, CommitId
-from trust.model import Action, Effect, Identity
+from trust.model import Action, Effect, Identity, Record
 from trust.policy import decide
 
 
@@ -100,6 +100,19 @@ class Sight:
         if identity.lease is not None and not self._reaches(identity, commit):
             raise missing
         return commit
+
+    def record_filter(self, identity: Identity) -> Callable[[Record], bool]:
+        """Return what tells whether a record is for the caller to read: of its run; below the run's lease, of its own leases.
+
+        For a principal everything passes: whether it may look at all, the policy says before.
+        """
+        lease = identity.lease
+        if lease is None:
+            return lambda _: True
+        if lease.parent is None:
+            return lambda record: record.run == lease.run
+        below = frozenset(self.appliance.trust.leases_below(lease.id))
+        return lambda record: record.lease in below
 
     def authority(self, identity: Identity, branch: str) -> Authority:
         """Return the rights of a caller on a branch."""

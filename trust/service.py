@@ -242,6 +242,10 @@ class Trust:
         """Return leases, oldest first."""
         return self._engine.leases.all(run)
 
+    def leases_below(self, lease: LeaseId) -> Sequence[LeaseId]:
+        """Return a lease and every lease below it that was seen, itself first."""
+        return self._engine.leases.descendants(lease)
+
     def revoke_lease(self, lease: LeaseId, reason: str, now: int) -> Sequence[LeaseId]:
         """End a lease and everything below it, and return what ended. Raises `Unknown`."""
         with self._engine.transaction():

@@ -5,11 +5,12 @@ from __future__ import annotations
 from interfaces.faults import Fault, Kind
 from interfaces.port import Document
 from nasd.desk import Desk
+from nasd.operations.leases import require_control
 from nasd.operations.operation import COUNT, FLAG, NAME, TEXT, TIME, Arguments, Operation, gives, gives_list, takes
 from nasd.operations.runs import absolute
 from nasd.runs import MAIN
 from nasd.views import page
-from trust.model import Action, GateState, Identity
+from trust.model import Action, GateState, Identity, LeaseId
 
 
 def _status(desk: Desk, identity: Identity, _: Arguments) -> Document:
@@ -60,6 +61,7 @@ def _umount(desk: Desk, identity: Identity, arguments: Arguments) -> Document:
     mount = desk.mounts.find(arguments["mountpoint"])
     if mount.run:
         desk.own_run(identity, mount.run, None)
+        require_control(desk, identity, desk.appliance.trust.lease(LeaseId(mount.lease)))
     else:
         desk.require(identity, Action.OBSERVE, f"unmount {mount.mountpoint}")
     return desk.mounts.remove(mount)

@@ -80,6 +80,8 @@ def _answer_alike(desk: Desk, identity: Identity, arguments: Arguments) -> Docum
 
 def _withdraw(desk: Desk, identity: Identity, arguments: Arguments) -> Document:
     gate = _seen(desk, identity, arguments["gate"])
+    if identity.lease is not None and gate.subject.startswith("proposal:"):
+        desk.own_run(identity, gate.run, Action.PROPOSE)
     if identity.lease is None and identity.principal.name != gate.asked_by:
         if gate.run:
             desk.own_run(identity, gate.run, None)

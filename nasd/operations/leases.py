@@ -44,7 +44,7 @@ def _show(desk: Desk, identity: Identity, arguments: Arguments) -> Document:
 
 def _narrow(desk: Desk, identity: Identity, arguments: Arguments) -> Document:
     lease = _seen(desk, identity, arguments["lease"])
-    _require_control(desk, identity, lease)
+    require_control(desk, identity, lease)
     scope = _narrowed(lease.scope, arguments, desk.appliance.now())
     trust = desk.appliance.trust
     body = {"parent": lease.id} | view_scope(scope)
@@ -70,7 +70,7 @@ def _narrowed(scope: Scope, arguments: Arguments, now: int) -> Scope:
 
 def _revoke(desk: Desk, identity: Identity, arguments: Arguments) -> Document:
     lease = _seen(desk, identity, arguments["lease"])
-    _require_control(desk, identity, lease)
+    require_control(desk, identity, lease)
     trust, reason = desk.appliance.trust, arguments.get("reason", "")
     with recorded(trust, desk.appliance.clock, "lease.revoke", identity, {"lease": lease.id, "reason": reason}) as outcome:
         revoked = list(trust.revoke_lease(lease.id, reason, desk.appliance.now()))
@@ -83,7 +83,7 @@ def _credentials(desk: Desk, identity: Identity, arguments: Arguments) -> Docume
     if identity.lease is None and lease.on_behalf_of != identity.principal.name:
         desk.require(identity, Action.ADMINISTER, f"hand out the credentials of {lease.id}")
     elif identity.lease is not None:
-        _require_control(desk, identity, lease)
+        require_control(desk, identity, lease)
     branch = desk.runs.find(lease.run).branch
     doors = desk.describe()["doors"]
     trust = desk.appliance.trust
@@ -113,8 +113,11 @@ def _seen(desk: Desk, identity: Identity, name: str) -> Lease:
     return lease
 
 
-def _require_control(desk: Desk, identity: Identity, lease: Lease) -> None:
-    """Return when the caller may narrow or revoke: a lease itself and what descends from it, or the owner's side."""
+def require_control(desk: Desk, identity: Identity, lease: Lease) -> None:
+    """Return when the caller may change a lease or what is done with it: the lease itself, one that it descends from, or the owner's side.
+
+    Raises `Kind.DENIED`.
+    """
     if identity.lease is None:
         if lease.on_behalf_of != identity.principal.name:
             desk.require(identity, Action.ADMINISTER, f"change {lease.id}")

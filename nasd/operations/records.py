@@ -44,7 +44,9 @@ def _list(desk: Desk, identity: Identity, arguments: Arguments) -> Document:
         desk.require(identity, Action.OBSERVE, "read the record")
     limit = int(arguments.get("limit", _LIMIT))
     after = int(arguments.get("cursor") or arguments.get("after") or 0)
-    found = list(islice(desk.appliance.trust.records(after, None, arguments.get("kind"), run), limit + 1))
+    shown = desk.record_filter(identity)
+    records = (record for record in desk.appliance.trust.records(after, None, arguments.get("kind"), run) if shown(record))
+    found = list(islice(records, limit + 1))
     more = len(found) > limit
     return page([view_record(record) for record in found[:limit]], after=str(found[limit - 1].sequence) if more else None, truncated=more)
 

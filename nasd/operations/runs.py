@@ -98,6 +98,8 @@ def _branch_state(desk: Desk, identity: Identity, run: Run) -> Document:
 
 def _end(desk: Desk, identity: Identity, arguments: Arguments) -> Document:
     run = desk.own_run(identity, arguments["run"], None)
+    if identity.lease is not None and identity.lease.id != run.lease:
+        raise Fault(Kind.DENIED, f"{identity.lease.id} was narrowed from the run's lease and does not end it", hint="the run's lease can")
     desk.mounts.remove_run(run.run)
     return desk.runs.end(run, identity)
 
