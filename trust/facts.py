@@ -62,13 +62,13 @@ def judged(policy: str, facts: Facts, decision: Decision) -> Description:
 
 
 def describe_decision(decision: Decision) -> Description:
-    """Return the part of a decision that must come out again from the same policy and facts."""
+    """Return the part of a decision that must come out again from the same policy and facts, wherever the policy is read from."""
     return {
         "effect": decision.effect.value,
         "denial": decision.denial.value,
         "rule": decision.rule,
         "asking": list(decision.asking),
-        "position": str(decision.position),
+        "position": f"{decision.position.line}:{decision.position.column}",
     }
 
 

@@ -6,11 +6,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from trust.model import Action, Decision, Facts, Position
-from trust.policy.decide import decide
-from trust.policy.rules import CompiledPolicy, Grant, Guard
+from trust.policy.decide import BUILT_IN, POLICY_CHANGE, RULE_OF_TWO, changes_policy, decide
+from trust.policy.rules import RULE_OF_TWO_ACTIONS, CompiledPolicy, Grant, Guard, breaks_rule
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +33,20 @@ class Explanation:
 
 
 def explain(policy: CompiledPolicy, facts: Facts) -> Explanation:
-    """Return the decision with every rule of the policy and what kept it from applying."""
-    rules: tuple[Guard | Grant, ...] = (*policy.guards, *policy.grants)
-    return Explanation(decide(policy, facts), tuple(_consider(rule, facts) for rule in rules))
+    """Return the decision with every rule of the policy, and of what is built in, and what kept it from applying."""
+    guards = tuple(_consider(rule, facts) for rule in policy.guards)
+    grants = tuple(_consider(rule, facts) for rule in policy.grants)
+    return Explanation(decide(policy, facts), (*guards, *_consider_built_in(policy, facts), *grants))
+
+
+def _consider_built_in(policy: CompiledPolicy, facts: Facts) -> Iterator[Considered]:
+    """Yield what decides without being a rule of the document, where it could be about the action."""
+    three = policy.rule_of_two
+    if facts.action in RULE_OF_TWO_ACTIONS:
+        failed = "rule_of_two: off" if not three.enabled else "" if breaks_rule(facts) else "rule_of_two in [broken]"
+        yield Considered(RULE_OF_TWO, three.position, "refuse" if three.enabled and three.ask is None else "gate", failed)
+    if facts.action is Action.MERGE:
+        yield Considered(POLICY_CHANGE, BUILT_IN, "gate", "" if changes_policy(facts) else "paths")
 
 
 def _consider(rule: Guard | Grant, facts: Facts) -> Considered:
