@@ -16,8 +16,9 @@ from nasd.authority import Authority
 from nasd.manifest import words
 from nasd.open_files import OpenNodes, Replaced
 from nasd.paths import render_path
-from store.contract import Working
-from store.errors import NotFound, Stale
+from nasd.trees import node_at
+from store.contract import Tree, Working
+from store.errors import NotADirectory, NotFound, Stale
 from store.model import Attributes, EntryKind, NodeId
 from trust.labels import DEFAULT, join
 from trust.model import Action
@@ -30,11 +31,11 @@ class Deciding:
     """The deciding half of a workspace."""
 
     def __init__(
-        self, branch: str, working: Working, authority: Authority, committed: Callable[[bytes], bytes], clock: Callable[[], float]
+        self, branch: str, working: Working, authority: Authority, committed: Callable[[], Tree], clock: Callable[[], float]
     ) -> None:
         """Decide for `authority` over the `working` layer of a branch.
 
-        `committed` gives the identity of what its last commit has at a path; `clock` gives seconds that never go back.
+        `committed` gives the tree of its last commit; `clock` gives seconds that never go back.
         """
         self.branch = branch
         self._working = working
@@ -106,7 +107,7 @@ class Deciding:
     def _label_of(self, node: int, attributes: Attributes) -> Mapping[str, str]:
         """Return the label of a node in words; empty for what nobody labelled."""
         try:
-            return self._label_at(self._working.path(NodeId(node)), attributes.content)
+            return self._label_at(self._working.path(NodeId(node)), attributes.content, self._is_committed)
         except Stale:
             return {}
 
@@ -114,15 +115,39 @@ class Deciding:
         """Return the labels of entries of a directory by name; those without are left out."""
         if not self._authority.labels_below(directory) and self._authority.taint_of(self.branch) == DEFAULT:
             return {}
-        told = ((name, self._label_at(join_path(directory, name), attributes.content)) for name, attributes in entries)
+        former: dict[bytes, bytes] | None = None
+
+        def is_committed(path: bytes, content: bytes) -> bool:
+            nonlocal former
+            if former is None:  # a whole directory is cheaper than its names one by one
+                former = self._contents_of(directory)
+            return former.get(path.rpartition(b"/")[2]) == content
+
+        told = ((name, self._label_at(join_path(directory, name), attributes.content, is_committed)) for name, attributes in entries)
         return {name: label for name, label in told if label}
 
-    def _label_at(self, path: bytes, content: bytes) -> Mapping[str, str]:
+    def _label_at(self, path: bytes, content: bytes, is_committed: Callable[[bytes, bytes], bool]) -> Mapping[str, str]:
         label = self._authority.label(path, content)
         taint = self._authority.taint_of(self.branch)
-        if not taint.within(label) and content != self._committed(path):
+        if content and not taint.within(label) and not is_committed(path, content):
             label = join(label, taint)  # not committed yet: this is what it will be, whoever looks
         return {} if label == DEFAULT else words(label)
+
+    def _is_committed(self, path: bytes, content: bytes) -> bool:
+        """Tell whether the last commit has a content at a path."""
+        tree = self._committed()
+        try:
+            return tree.attributes(node_at(tree, path)).content == content
+        except (NotFound, NotADirectory):
+            return False
+
+    def _contents_of(self, directory: bytes) -> dict[bytes, bytes]:
+        """Return what the last commit has directly in a directory, as identities by name."""
+        tree = self._committed()
+        try:
+            return {name: found.content for name, found in tree.list(node_at(tree, directory))}
+        except (NotFound, NotADirectory):
+            return {}
 
     def _nameless(self, node: int) -> bool:
         try:

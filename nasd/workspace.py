@@ -28,7 +28,7 @@ from nasd.meter import Meter
 from nasd.open_files import CheckedHandle, MeteredContent
 from nasd.reads import Reads
 from store import model as stored
-from store.contract import Joined, Working
+from store.contract import Joined, Tree, Working
 from store.errors import NotFound, Stale, StoreError
 from store.model import EntryKind, NodeId, Version
 from trust.model import Action, BudgetKind
@@ -47,13 +47,12 @@ class BranchWorkspace(Deciding):
         meter: Meter,
         *,
         commit: Callable[[str], Document],
-        committed: Callable[[bytes], bytes],
+        committed: Callable[[], Tree],
         note_reads: Callable[[Mapping[str, Any]], None],
     ) -> None:
         """Serve `working` under `authority`.
 
-        `commit` makes a commit with a message, `committed` gives the identity of what the last one has at a path (empty: nothing),
-        `note_reads` keeps a batch of the read manifest.
+        `commit` makes a commit with a message, `committed` gives the tree of the last one, `note_reads` keeps a batch of the read manifest.
         """
         super().__init__(branch, working, authority, committed, time.monotonic)
         self._meter = meter
@@ -123,7 +122,7 @@ class BranchWorkspace(Deciding):
             path = self._working.path(NodeId(node))
         except Stale:
             return {}
-        label = self._label_at(path, attributes.content)
+        label = self._label_at(path, attributes.content, self._is_committed)
         directory, _, name = path.rpartition(b"/")
         is_directory = attributes.kind is EntryKind.DIRECTORY
         return label if label and self._authority.sees(directory, name or None, is_directory=is_directory) else {}

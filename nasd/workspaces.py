@@ -17,10 +17,9 @@ from nasd.identities.limits import describe_limits, read_limits
 from nasd.meter import Meter
 from nasd.protected import ProtectedTree
 from nasd.reading import ReadQuestions
-from nasd.trees import node_at
 from nasd.wiring import Appliance
 from nasd.workspace import BranchWorkspace
-from store.errors import NotADirectory, NotFound
+from store.contract import Tree
 from store.model import CommitId, Space
 from trust.model import Identity, LeaseId, TokenId
 
@@ -81,12 +80,8 @@ def open_workspace(
         commit = at or appliance.engine.branch(branch).head
         appliance.trust.state("reads", identity, {"branch": branch, "commit": commit} | dict(batch), appliance.now())
 
-    def committed(path: bytes) -> bytes:
-        tree = appliance.engine.view(at or appliance.engine.branch(branch).head)
-        try:
-            return tree.attributes(node_at(tree, path)).content
-        except (NotFound, NotADirectory):
-            return b""
+    def committed() -> Tree:
+        return appliance.engine.view(at or appliance.engine.branch(branch).head)
 
     meter = Meter(appliance.trust, identity.lease)
     working = _reading(appliance, branch, at) if protected else appliance.engine.working(branch)
