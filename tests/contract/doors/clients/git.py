@@ -22,6 +22,8 @@ WORDS = {
     "the lease does not reach": frozenset({Kind.DENIED}),
     "the lease allows": frozenset({Kind.DENIED}),
     "stay out of reach": frozenset({Kind.DENIED}),
+    "the lease counts at": frozenset({Kind.DENIED}),
+    "the lease is bound to": frozenset({Kind.DENIED}),
     "has spent its budget": frozenset({Kind.BUDGET}),
     "the lease has expired": frozenset({Kind.EXPIRED}),
     "the lease was revoked": frozenset({Kind.REVOKED}),

@@ -94,6 +94,7 @@ WORDS = one_kind_each(
         "401 expired": Kind.EXPIRED,
         "401 revoked": Kind.REVOKED,
         "401 unauthenticated": Kind.UNAUTHENTICATED,
+        "403 denied": Kind.DENIED,
         "429 throttled": Kind.THROTTLED,
     }
 )
