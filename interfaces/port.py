@@ -413,6 +413,9 @@ class Control(Protocol):
     def authenticate_certificate(self, arrival: Arrival) -> Caller:
         """Return whom the certificate of an arrival speaks for. Raises as `authenticate`."""
 
+    def issuers(self) -> Sequence[Document]:
+        """Return the issuers that are believed: their name, address, audience, and what somebody logs in by. No secret is among it."""
+
     def signer(self, access_key: str, session_token: str, day: str, region: str, service: str, arrival: Arrival = INSIDE) -> Signer:
         """Return what checks signatures made with an S3 key pair (`session_token` empty without one; `day` as YYYYMMDD).
 

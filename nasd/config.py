@@ -190,9 +190,9 @@ def secret_of(environ: Mapping[str, str], settings: Settings) -> str | None:
         if secret := environ.get(variable):
             return secret.strip()
         if path := environ.get(variable + "_FILE"):
-            return _read_secret(Path(path))
+            return read_secret(Path(path))
     if settings.owner_token_file.exists():
-        return _read_secret(settings.owner_token_file)
+        return read_secret(settings.owner_token_file)
     return None
 
 
@@ -200,7 +200,7 @@ def proxy_secret_of(settings: Settings) -> bytes:
     """Return the secret by which declared proxies prove themselves, empty where none was agreed. Raises `Misconfigured`."""
     if not settings.proxy_secret_file:
         return b""
-    secret = _read_secret(Path(settings.proxy_secret_file)).encode()
+    secret = read_secret(Path(settings.proxy_secret_file)).encode()
     if len(secret) < SHORTEST_PROXY_SECRET:
         raise Misconfigured(
             f"the secret in {settings.proxy_secret_file} is shorter than {SHORTEST_PROXY_SECRET} characters", hint="openssl rand -hex 32"
@@ -208,7 +208,14 @@ def proxy_secret_of(settings: Settings) -> bytes:
     return secret
 
 
-def _read_secret(path: Path) -> str:
+def login_file(environ: Mapping[str, str]) -> Path:
+    """Return the file in which a login of this user is kept."""
+    base = environ.get("XDG_CONFIG_HOME") or str(Path(environ.get("HOME", "/")) / ".config")
+    return Path(base) / "agent-nas" / "login.token"
+
+
+def read_secret(path: Path) -> str:
+    """Return the secret that a file holds. Raises `Misconfigured`."""
     try:
         return path.read_text(encoding="ascii").strip()
     except (OSError, UnicodeDecodeError) as error:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
@@ -120,6 +120,19 @@ class Entrance(ABC):
     def authenticate_certificate(self, arrival: Arrival) -> Caller:
         """Return whom the certificate of an arrival speaks for."""
         return IdentifiedCaller(self._doorkeeper.certificate(arrival))
+
+    def issuers(self) -> Sequence[Document]:
+        """Return what somebody has to know of each issuer to log in."""
+        return [
+            {
+                "name": issuer.name,
+                "issuer": issuer.issuer,
+                "audience": issuer.audience,
+                "client": issuer.clients[0] if issuer.clients else None,
+                "scopes": list(issuer.scopes),
+            }
+            for issuer in self._sight.appliance.settings.issuers
+        ]
 
     @guarded
     def signer(self, access_key: str, session_token: str, day: str, region: str, service: str, arrival: Arrival = INSIDE) -> Signer:

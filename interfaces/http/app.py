@@ -1,7 +1,7 @@
 """The door: one ASGI application over `Control`.
 
-1. A request is authenticated before anything of it is looked at; ``/healthz``, ``/readyz`` and ``/openapi.json`` are the only things a
-   stranger is told.
+1. A request is authenticated before anything of it is looked at; ``/healthz``, ``/readyz``, ``/openapi.json`` and where to log in are the
+   only things a stranger is told.
 2. A fault is said as a problem document (RFC 9457).
 3. Everything runs on the event loop of the server except calls of the port that may take long, which go to the pool.
 """
@@ -12,7 +12,7 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
-from interfaces.faults import Kind
+from interfaces.faults import Fault, Kind
 from interfaces.http.events import Events
 from interfaces.http.files import Files, is_files_path
 from interfaces.http.openapi import describe_api
@@ -27,6 +27,8 @@ from interfaces.web.limits import Limits
 from interfaces.web.pool import Pool
 from interfaces.web.problems import Refusal, reply_problem
 
+METADATA = b"/.well-known/oauth-protected-resource"
+"""Where a server tells which issuers it believes (RFC 9728)."""
 _READING = frozenset({"GET", "HEAD"})
 
 
@@ -52,7 +54,13 @@ class Door:
         self._files = Files(control, limits, pool, clock)
         self._operations = Operations(control, limits, pool)
         self._api = describe_api(control.operations(), version)
-        self._public = {b"/healthz": self._answer_health, b"/readyz": self._answer_ready, b"/openapi.json": self._answer_api}
+        self._public = {
+            b"/healthz": self._answer_health,
+            b"/readyz": self._answer_ready,
+            b"/openapi.json": self._answer_api,
+            METADATA: self._answer_issuers,
+            METADATA + b"/mcp": self._answer_issuers,
+        }
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -90,6 +98,21 @@ class Door:
         _require_method(request)
         document: Document = await self._pool.run(self._control.ready)
         return answer_read(request, document, 200 if document.get("ready", True) else 503)
+
+    async def _answer_issuers(self, request: Request) -> Reply:
+        """Tell whom this server believes about people (RFC 9728), so that a client finds out where to log in."""
+        _require_method(request)
+        issuers = self._control.issuers()
+        if not issuers:
+            raise Fault(Kind.NOT_FOUND, "this server believes no issuer", hint="use a lease or a token: `nas run start`, `nas token issue`")
+        document: Document = {
+            "resource": f"{request.scheme}://{request.headers['host']}{request.raw_path.removeprefix(METADATA).decode()}",
+            "resource_name": "Agent NAS",
+            "authorization_servers": [issuer["issuer"] for issuer in issuers],
+            "bearer_methods_supported": ["header"],
+            "issuers": list(issuers),
+        }
+        return answer_read(request, document)
 
     async def _answer_api(self, request: Request) -> Reply:
         _require_method(request)

@@ -19,7 +19,7 @@ _SIGNED_HEADER = b"AWS4-HMAC-SHA256"
 _SIGNED_QUERY = (b"X-Amz-Algorithm=", b"X-Amz-Signature=")
 _SIGNED_BEFORE = (b"Signature=", b"AWSAccessKeyId=")
 _WEBDAV = frozenset({"COPY", "LOCK", "MKCOL", "MOVE", "PROPFIND", "PROPPATCH", "UNLOCK"})
-_HTTP = frozenset({b"v1", b"healthz", b"readyz", b"openapi.json"})
+_HTTP = frozenset({b"v1", b"healthz", b"readyz", b"openapi.json", b".well-known"})
 
 
 class Member(Protocol):

@@ -20,6 +20,8 @@ from interfaces.faults import Fault, Kind
 from nasd.cli.failures import EXIT_CODES
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from nasd.client import Client
     from nasd.config import Settings
 
@@ -56,6 +58,13 @@ class Session:
 
         environment = {"NAS_LEASE_FILE": self._lease_file} if self._lease_file else os.environ
         return secret_of(environment, self.settings)
+
+    @property
+    def login_file(self) -> Path:
+        """Return the file in which a login of this user is kept."""
+        from nasd.config import login_file
+
+        return login_file(os.environ)
 
     def offered_secret(self, source: str | None) -> str:
         """Return the secret that a verb works on without the server: one line of standard input (``-``), or the one in force (None).
