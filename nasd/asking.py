@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -43,8 +43,8 @@ class Asking:
         self._appliance = appliance
         self._trust = appliance.trust
 
-    def ask(self, question: Question, identity: Identity | None) -> Gate:
-        """Return the gate of a question, opening it when it is not open yet; durable and recorded.
+    def ask(self, question: Question, identity: Identity | None, judged: Mapping[str, Any] | None = None) -> Gate:
+        """Return the gate of a question, opening it when it is not open yet; durable and recorded, with the decision that asks.
 
         Raises `trust.errors.AlreadyRefused`, `TooManyQuestions` and `ScopeInvalid`.
         """
@@ -53,7 +53,13 @@ class Asking:
         if known is not None:
             return known
         excluded = exclude(question, self._candidates(question.ask.required_role))
-        body = {"subject": question.subject, "act": act_digest(question.subject, question.act), "rule": question.rule, "run": question.run}
+        body: dict[str, Any] = {
+            "subject": question.subject,
+            "act": act_digest(question.subject, question.act),
+            "rule": question.rule,
+            "run": question.run,
+        }
+        body |= {"judged": judged} if judged else {}
         with recorded(self._trust, self._appliance.clock, "gate.open", identity, body) as outcome, self._trust.transaction():
             gate, opened = self._trust.questions.ask(question, excluded, now)
             outcome |= {"gate": gate.id, "digest": gate.digest}

@@ -22,6 +22,7 @@ from nasd.paths import render_path
 from trust.cache import DecisionCache
 from trust.denials import Denials
 from trust.errors import PolicyInvalid
+from trust.facts import judged
 from trust.labels import DEFAULT, Label
 from trust.leases import lease_state
 from trust.model import (
@@ -183,7 +184,7 @@ class Authority:
         if decision.effect is Effect.ALLOW:
             return
         path = _join(directory, name)
-        self._count_denial(action, path, decision)
+        self._count_denial(path, decision, self._facts(action, int(self._clock()), path))
         raise refusal(decision, f"{action.value} {render_path(path)}")
 
     def label(self, path: bytes, content: bytes) -> Label:
@@ -262,7 +263,7 @@ class Authority:
         if decision.effect is Effect.GATE and self._answer is not None and self.identity.lease is not None:
             decision = self._answer(self.identity, self._policy, facts, decision)
         if decision.effect is not Effect.ALLOW:
-            self._count_denial(Action.READ, path, decision)
+            self._count_denial(path, decision, facts)
             raise refusal(decision, f"{Action.READ.value} {render_path(path)}")
 
     def sees(self, directory: bytes, name: bytes | None, *, is_directory: bool) -> bool:
@@ -299,14 +300,15 @@ class Authority:
             if denied.count > 1:
                 self._trust.state("denied", self.identity, asdict(denied) | {"count": denied.count - 1}, now)
 
-    def _count_denial(self, action: Action, path: bytes, decision: Decision) -> None:
-        """Record the first denial of its kind at once; `flush` tells how often it happened again."""
-        now = int(self._clock())
+    def _count_denial(self, path: bytes, decision: Decision, facts: Facts) -> None:
+        """Record the first denial of its kind at once, with its facts; `flush` tells how often it happened again."""
+        now, action = int(self._clock()), facts.action.value
         with self._lock:
-            first = self._denials.add(self._subject, action.value, render_path(path), decision.rule, now)
+            first = self._denials.add(self._subject, action, render_path(path), decision.rule, now)
         if first:
-            body = {"lease": self._subject, "action": action.value, "path": render_path(path), "rule": decision.rule, "count": 1}
-            self._trust.state("denied", self.identity, body, now)
+            body = {"lease": self._subject, "action": action, "path": render_path(path), "rule": decision.rule, "count": 1}
+            kept = judged(self._policy.hash, facts, decide(self._policy, facts))
+            self._trust.state("denied", self.identity, body | {"judged": kept}, now)
 
     def _facts(self, action: Action, now: int, path: bytes) -> Facts:
         return gather(self.identity, action, now, path=path, protected=self._protected, taint=self._taint)

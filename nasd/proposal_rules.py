@@ -53,6 +53,8 @@ class Weighed:
     conflicts: Sequence[Conflict]
     card: Mapping[str, Any]
     decision: Decision
+    judged: Mapping[str, Any]
+    """What a record keeps of the decision: `trust.facts.judged`."""
 
 
 def change_facts(changes: Sequence[Change], twins: int, checks: str) -> ChangeFacts:

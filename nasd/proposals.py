@@ -37,9 +37,10 @@ from store.errors import Moved, NotFound
 from store.model import Change, CommitId, Note
 from store.names import find_twins
 from trust.errors import AlreadyRefused, Unknown
+from trust.facts import judged
 from trust.gates import Question, act_digest
-from trust.model import Action, Decision, Effect, Gate, GateId, GatePhase, GateState, Identity, LeaseId, PrincipalName
-from trust.policy import CompiledPolicy, check_policy, decide
+from trust.model import Action, Effect, Facts, Gate, GateId, GatePhase, GateState, Identity, LeaseId, PrincipalName
+from trust.policy import check_policy, decide
 
 _KIND = "proposal"
 _SUBJECT = "proposal:"
@@ -182,6 +183,8 @@ class Proposals:
             return self._ask(run, proposal, weighed, identity)
         policy = f"{weighed.decision.rule} ({weighed.decision.position})"
         if weighed.decision.effect is Effect.DENY:
+            body = {"action": Action.MERGE.value, "proposal": proposal.proposal, "run": run.run, "rule": weighed.decision.rule}
+            self._trust.state("denied", identity, body | {"judged": weighed.judged}, self._appliance.now())
             return self._close(proposal, "refused", weighed.decision.reason, policy=policy)
         decided = replace(proposal, reason=weighed.decision.reason, policy=policy)
         return self._merge(run, decided, weighed, identity, gate)
@@ -193,17 +196,16 @@ class Proposals:
         policy = policy_in_force(self._trust)
         overlap = overlapping(changes, self._engine.diff(CommitId(proposal.base), target)) if target != proposal.base else []
         evidence = self._evidence.of(run, changes, target)
-        asked = self._decide(policy, run, proposal, changes, evidence, None)
+        facts = self._gather(run, proposal, changes, evidence, gate)
+        asked = decide(policy, replace(facts, gate=None))
         card = make_card(run, proposal, changes, overlap, asked, policy.hash, evidence.card())
-        decision = asked if gate is None else self._decide(policy, run, proposal, changes, evidence, gate)
-        return Weighed(target, changes, merged.conflicts, card, decision)
+        decision = asked if gate is None else decide(policy, facts)
+        return Weighed(target, changes, merged.conflicts, card, decision, judged(policy.hash, facts, decision))
 
-    def _decide(
-        self, policy: CompiledPolicy, run: Run, proposal: Proposal, changes: Sequence[Change], evidence: Evidence, gate: Gate | None
-    ) -> Decision:
+    def _gather(self, run: Run, proposal: Proposal, changes: Sequence[Change], evidence: Evidence, gate: Gate | None) -> Facts:
         principal = self._trust.principal(run.role)
         checks = summarise([CheckResult(c["id"], c["state"], c["required"], c["seconds"], c["output"]) for c in proposal.checks])
-        facts = gather(
+        return gather(
             Identity(principal, self._trust.roles(principal)),
             Action.MERGE,
             self._appliance.now(),
@@ -214,7 +216,6 @@ class Proposals:
             taint=evidence.taint,
             label=evidence.label,
         )
-        return decide(policy, facts)
 
     def _ask(self, run: Run, proposal: Proposal, weighed: Weighed, identity: Identity | None) -> Proposal:
         """Ask people, unless everything that asks is bypassed or somebody said no to exactly this a short while ago."""
@@ -227,7 +228,7 @@ class Proposals:
             decided = replace(proposal, reason=f"{weighed.decision.reason}; bypassed: {names}", policy=policy)
             return self._merge(run, decided, weighed, identity, None)
         try:
-            gate = self._asking.ask(question, identity)
+            gate = self._asking.ask(question, identity, weighed.judged)
         except AlreadyRefused as refused:
             return self._close(proposal, "refused", refused.why, policy=policy, gate=str(refused.subject))
         if gate.subject != question.subject:
@@ -252,6 +253,7 @@ class Proposals:
 
     def _merge(self, run: Run, proposal: Proposal, weighed: Weighed, identity: Identity | None, gate: Gate | None) -> Proposal:
         body = _brief(proposal) | {"expected": weighed.target_head, "policy": proposal.policy, "gate": gate.id if gate else ""}
+        body["judged"] = weighed.judged
         note = Note(_merge_message(proposal), replace(run.provenance, proposal=proposal.proposal), self._appliance.now())
         with recorded(self._trust, self._appliance.clock, "merge", identity, body) as outcome:
             self._use(gate, proposal, identity)

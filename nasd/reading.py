@@ -12,6 +12,7 @@ from typing import Any
 from nasd.asking import Asking
 from nasd.paths import render_path
 from nasd.wiring import Appliance
+from trust.facts import judged
 from trust.gates import Question
 from trust.labels import Label
 from trust.model import Decision, Facts, Identity
@@ -32,7 +33,7 @@ class ReadQuestions:
         question = question_to_read(identity, policy, facts, decision)
         permit = self._asking.permit(question, decision)
         if permit is None:
-            raise self._asking.gated(self._asking.ask(question, identity), decision)
+            raise self._asking.gated(self._asking.ask(question, identity, judged(policy.hash, facts, decision)), decision)
         if permit.gate is None:
             self._asking.note_bypass(permit, question, identity)
         return decide(policy, replace(facts, gate=permit.id))

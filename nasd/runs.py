@@ -25,6 +25,7 @@ from nasd.wiring import Appliance
 from store.errors import NotFound
 from store.model import CommitId, Committed, Note, Provenance
 from trust.errors import Unknown
+from trust.facts import judged
 from trust.gates import Question, act_digest, describe_end, releases
 from trust.labels import Label
 from trust.model import (
@@ -224,15 +225,14 @@ class Runs:
             raise Fault(Kind.DENIED, "a lease cannot start runs", hint="narrow it for a sub-agent with `nas lease narrow`")
         principal = self._role(identity, request.role)
         now = self._appliance.now()
-        request, permit = self._permitted(identity, principal, request, now)
+        request, permit, kept = self._permitted(identity, principal, request, now)
         run_id = make_id("r", self._appliance.clock(), self._appliance.entropy(4))
         base = "" if bucket else self._engine.branch(MAIN).head
         run = Run(
             run_id, principal.name, f"{principal.name}/{run_id}", identity.principal.name, request.purpose, "", base, now, bucket=bucket
         )
-        with recorded(
-            self._trust, self._appliance.clock, "run.start", identity, asdict(run) | {"request": request.card(run.owner)}
-        ) as outcome:
+        body = asdict(run) | {"request": request.card(run.owner), "judged": kept}
+        with recorded(self._trust, self._appliance.clock, "run.start", identity, body) as outcome:
             run, secret = self._create(identity, run, request, permit, now)
             outcome |= {"run": run.run, "lease": run.lease}
         scope = request.scope(now)
@@ -280,8 +280,10 @@ class Runs:
         with recorded(self._trust, self._appliance.clock, "principal.add", identity, {"principal": role, "kind": "agent"}):
             return self._trust.add_principal(role, PrincipalKind.AGENT, self._appliance.now())
 
-    def _permitted(self, identity: Identity, principal: Principal, request: Request, now: int) -> tuple[Request, Permit | None]:
-        """Return the request with what it left open filled in, and what permitted it, when a rule asked.
+    def _permitted(
+        self, identity: Identity, principal: Principal, request: Request, now: int
+    ) -> tuple[Request, Permit | None, Mapping[str, Any]]:
+        """Return the request with what it left open filled in, what permitted it, when a rule asked, and what the record keeps of that.
 
         In the facts of a start the principal is the role, `on_behalf_of` and the roles are the requester's.
         """
@@ -301,20 +303,24 @@ class Runs:
             )
 
         request = request.filled(envelope(policy, facts(request, None), request.scope(now)))
-        decision, permit = decide(policy, facts(request, None)), None
+        asked = facts(request, None)
+        decision, permit = decide(policy, asked), None
         if decision.effect is Effect.GATE:
-            permit = self._permit(identity, request, decision, policy.hash)
-            decision = decide(policy, facts(request, permit.id))
+            permit = self._permit(identity, request, decision, judged(policy.hash, asked, decision))
+            asked = replace(asked, gate=permit.id)
+            decision = decide(policy, asked)
+        kept = judged(policy.hash, asked, decision)
         if decision.effect is Effect.ALLOW:
-            return request, permit
+            return request, permit, kept
+        self._trust.state("denied", identity, {"action": Action.START.value, "rule": decision.rule, "judged": kept}, now)
         raise refusal(decision, f"start a run of {request.role}")
 
-    def _permit(self, identity: Identity, request: Request, decision: Decision, policy: str) -> Permit:
+    def _permit(self, identity: Identity, request: Request, decision: Decision, kept: Mapping[str, Any]) -> Permit:
         """Return what lets a request start that a rule asks about. Raises `Kind.GATED` when people have to answer first."""
-        question = self._question(identity, request, decision, policy)
+        question = self._question(identity, request, decision, kept["policy"])
         permit = self._named(request, question) or self._asking.permit(question, decision)
         if permit is None:
-            gate = self._asking.ask(question, identity)
+            gate = self._asking.ask(question, identity, kept)
             fault = self._asking.gated(gate, decision)
             hint = f"when {gate.required_role} approved {gate.id}, repeat the request with --gate {gate.id}"
             raise Fault(Kind.GATED, fault.message, gate=gate.id, policy=fault.policy, hint=hint)

@@ -129,6 +129,9 @@ class PolicyRows(Protocol):
     def last_hash(self) -> str:
         """Return the hash of the adopted policy, empty before the first."""
 
+    def find(self, digest: str) -> tuple[str, str]:
+        """Return text and source of a policy that was adopted some time, as it was the last time. Raises `Unknown`."""
+
     def all(self) -> Sequence[tuple[str, str]]:
         """Return hash and text of every policy that was adopted, each once."""
 

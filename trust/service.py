@@ -291,6 +291,11 @@ class Trust:
         """Return text, source and hash of the adopted policy. Raises `Unknown` before the first."""
         return self._engine.policies.last()
 
+    def archived_policy(self, digest: str) -> CompiledPolicy:
+        """Return a policy that was adopted some time, by its hash. Raises `Unknown`, `PolicyInvalid`."""
+        text, source = self._engine.policies.find(digest)
+        return compile_policy(text, source)
+
     def policy(self) -> CompiledPolicy:
         """Return the adopted policy, compiled; before the first, the one that grants nothing. Raises `PolicyInvalid`."""
         found = self._engine.policies.last_hash()

@@ -111,6 +111,9 @@ def the_last_policy_counts(bench: Bench) -> None:
         rows.add("h2", "two", "b.yaml", 2)
         rows.add("h1", "one", "c.yaml", 3)
     expect(rows.last() == ("one", "c.yaml", "h1") and rows.last_hash() == "h1", "the last one counts, also when it was there before")
+    expect(rows.find("h2") == ("two", "b.yaml") and rows.find("h1") == ("one", "c.yaml"), "every policy stays, with its last source")
+    with expect_error(Unknown, "what was never adopted is not found"):
+        rows.find("h3")
 
 
 def gates_are_kept(bench: Bench) -> None:

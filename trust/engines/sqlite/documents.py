@@ -38,6 +38,14 @@ class Policies:
         rows = self._database.rows("SELECT digest FROM policies ORDER BY number DESC LIMIT 1")
         return str(rows[0][0]) if rows else ""
 
+    def find(self, digest: str) -> tuple[str, str]:
+        """See the contract."""
+        rows = self._database.rows("SELECT text, source FROM policies WHERE digest = ? ORDER BY number DESC LIMIT 1", (digest,))
+        if not rows:
+            raise Unknown(digest, "no such policy was adopted")
+        text, source = rows[0]
+        return text, source
+
     def all(self) -> Sequence[tuple[str, str]]:
         """See the contract."""
         return [(digest, text) for digest, text in self._database.rows("SELECT DISTINCT digest, text FROM policies ORDER BY digest")]
