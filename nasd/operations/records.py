@@ -104,6 +104,7 @@ def _redact(desk: Desk, identity: Identity, arguments: Arguments) -> Document:
 _RECORD = {"sequence": COUNT, "time": TIME, "phase": NAME, "kind": NAME, "body": {"type": "object"}, "hash": NAME}
 _FIRST_BAD = {"type": ["integer", "null"]}
 _OBJECT = {"type": "object"}
+_SEQUENCE = {"type": ["integer", "string"], "minimum": 1, "pattern": "^[1-9][0-9]{0,17}$"}  # a place in the path arrives as text
 _OBJECTS = {"type": "array", "items": _OBJECT}
 
 OPERATIONS = (
@@ -159,7 +160,7 @@ OPERATIONS = (
         "/v1/records/{sequence}/proof",
         "Prove that a record is in the log, for somebody who has only the log's key",
         _prove,
-        takes({"sequence": COUNT}),
+        takes({"sequence": _SEQUENCE}),
         gives(sequence=COUNT, size=COUNT, origin=NAME, proof=TEXT),
     ),
     Operation(
@@ -188,7 +189,7 @@ OPERATIONS = (
         "/v1/records/{sequence}/redact",
         "Take the body of a record away; its hash and the chain stay as they are",
         _redact,
-        takes({"sequence": COUNT, "reason": TEXT}),
+        takes({"sequence": _SEQUENCE, "reason": TEXT}),
         gives(sequence=COUNT, commitment=NAME),
         effect=True,
     ),
