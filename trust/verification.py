@@ -185,7 +185,9 @@ class RecordWalk:
         place = self._place
         if self._given_up:
             completeness += f"; records 1 to {self._given_up} were given up after their time, their hashes are here"
-        return Verification(first_bad is None, place.sequence, first_bad, why, completeness, place.hash.hex())
+        good = place.sequence if first_bad is None else min(place.sequence, first_bad - 1)
+        head = place.hash.hex() if good == place.sequence else ""
+        return Verification(first_bad is None, good, first_bad, why, completeness, head)
 
 
 def _read(kept: Kept, own: VerifierKey) -> Checkpoint:
