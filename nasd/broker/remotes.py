@@ -125,19 +125,25 @@ def _finish(child: subprocess.Popen[bytes], folder: Path, bounds: GitBounds) -> 
     deadline, before = time.monotonic() + bounds.seconds, _size(folder)
     try:
         while True:
-            try:
-                return child.communicate(timeout=_TICK)
-            except subprocess.TimeoutExpired:
-                if time.monotonic() > deadline:
-                    raise Fault(Kind.UNAVAILABLE, f"the remote took more than {bounds.seconds:g} seconds", hint="try again later") from None
-                if _size(folder) - before > bounds.largest:
-                    raise Fault(
-                        Kind.TOO_LARGE, f"the remote sends more than {bounds.largest} bytes", hint="fetch a smaller branch"
-                    ) from None
+            printed = _await(child)
+            if _size(folder) - before > bounds.largest:
+                raise Fault(Kind.TOO_LARGE, f"the remote sends more than {bounds.largest} bytes", hint="fetch a smaller branch")
+            if printed is not None:
+                return printed
+            if time.monotonic() > deadline:
+                raise Fault(Kind.UNAVAILABLE, f"the remote took more than {bounds.seconds:g} seconds", hint="try again later")
     finally:
         with suppress(ProcessLookupError):
             os.killpg(child.pid, signal.SIGKILL)
         child.communicate()
+
+
+def _await(child: subprocess.Popen[bytes]) -> tuple[bytes, bytes] | None:
+    """Return what a child printed when it has ended, None when it works on after a moment."""
+    try:
+        return child.communicate(timeout=_TICK)
+    except subprocess.TimeoutExpired:
+        return None
 
 
 def _size(folder: Path) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -137,13 +138,22 @@ def test_a_remote_that_sends_git_elsewhere_gets_no_password_there(ours: Path) ->
 def test_a_remote_that_sends_too_much_is_cut_off(url: str, remote: Path, ours: Path, tmp_path: Path) -> None:
     work = tmp_path / "work"
     git(tmp_path, "clone", "-q", str(remote), "work")
-    (work / "large.bin").write_bytes(os.urandom(60 << 20))
+    (work / "large.bin").write_bytes(os.urandom(2 << 20))
     git(work, "add", ".")
     git(work, "commit", "-q", "-m", "large")
     git(work, "push", "-q", "origin", "HEAD:main")
     with pytest.raises(Fault) as refused:
         fetch(account(url), ours, "/org/a.git", "main", SECRET, GitBounds(largest=1 << 20))
     assert refused.value.kind is Kind.TOO_LARGE
+
+
+def test_a_remote_that_never_answers_is_left_at_the_deadline(ours: Path) -> None:
+    with upstream() as slow:
+        slow.answers["/org/a.git/info/refs"] = lambda _: (time.sleep(3), (500, {}, b""))[1]
+        began = time.monotonic()
+        with pytest.raises(Fault, match=r"took more than 0\.5 seconds"):
+            fetch(account(slow.url), ours, "/org/a.git", "main", SECRET, GitBounds(seconds=0.5))
+        assert time.monotonic() - began < 2.5
 
 
 @pytest.mark.parametrize(
