@@ -33,7 +33,7 @@ _DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code"
 
 
 @dataclass(frozen=True, slots=True)
-class Provider:
+class Portal:
     """An issuer as somebody who logs in needs it. `device` is empty where it has no such way."""
 
     name: str
@@ -56,7 +56,7 @@ class Attempt:
     verifier: str
 
 
-def find_provider(declared: Mapping[str, Any]) -> Provider:
+def find_portal(declared: Mapping[str, Any]) -> Portal:
     """Return the issuer that an appliance declares, with its addresses. Raises `Kind.UNAVAILABLE`, `Kind.INVALID`."""
     issuer = str(declared["issuer"])
     if not declared.get("client"):
@@ -69,7 +69,7 @@ def find_provider(declared: Mapping[str, Any]) -> Provider:
     if found.get("issuer") != issuer or not all(map(is_reachable_safely, places[:2])):
         raise Fault(Kind.UNAVAILABLE, f"{issuer} does not answer as the issuer it is called", hint="the owner looks at its settings")
     scopes = " ".join(declared.get("scopes") or ["openid"])
-    return Provider(
+    return Portal(
         str(declared["name"]),
         issuer,
         str(declared["audience"]),
@@ -86,81 +86,81 @@ def make_attempt(port: int) -> Attempt:
     return Attempt(f"http://127.0.0.1:{port}/callback", *(secrets.token_urlsafe(32) for _ in range(3)))
 
 
-def authorization_url(provider: Provider, attempt: Attempt) -> str:
+def authorization_url(portal: Portal, attempt: Attempt) -> str:
     """Return where the browser goes first."""
     challenge = base64.urlsafe_b64encode(hashlib.sha256(attempt.verifier.encode()).digest()).rstrip(b"=").decode()
     asked = {
         "response_type": "code",
-        "client_id": provider.client,
+        "client_id": portal.client,
         "redirect_uri": attempt.redirect,
-        "scope": provider.scopes,
+        "scope": portal.scopes,
         "state": attempt.state,
         "nonce": attempt.nonce,
         "code_challenge": challenge,
         "code_challenge_method": "S256",
-        **_resource(provider),
+        **_resource(portal),
     }
-    separator = "&" if urlsplit(provider.authorization).query else "?"
-    return f"{provider.authorization}{separator}{urlencode(asked)}"
+    separator = "&" if urlsplit(portal.authorization).query else "?"
+    return f"{portal.authorization}{separator}{urlencode(asked)}"
 
 
-def by_browser(provider: Provider, show: Callable[[str], None]) -> str:
+def by_browser(portal: Portal, show: Callable[[str], None]) -> str:
     """Return the token that a login in a browser gives; `show` opens or prints an address. Raises `Kind.DENIED`, `Kind.UNAVAILABLE`."""
     with _Callback() as callback:
         attempt = make_attempt(callback.server_port)
-        show(authorization_url(provider, attempt))
-        code = read_callback(provider, attempt, callback.wait(BROWSER_SECONDS))
+        show(authorization_url(portal, attempt))
+        code = read_callback(portal, attempt, callback.wait(BROWSER_SECONDS))
     answer = _post(
-        provider.token,
+        portal.token,
         {
             "grant_type": "authorization_code",
             "code": code,
             "redirect_uri": attempt.redirect,
-            "client_id": provider.client,
+            "client_id": portal.client,
             "code_verifier": attempt.verifier,
-            **_resource(provider),
+            **_resource(portal),
         },
     )
-    return choose_token(provider, answer, attempt.nonce)
+    return choose_token(portal, answer, attempt.nonce)
 
 
-def by_device(provider: Provider, show: Callable[[str, str], None], sleep: Callable[[float], None] = time.sleep) -> str:
+def by_device(portal: Portal, show: Callable[[str, str], None], sleep: Callable[[float], None] = time.sleep) -> str:
     """Return the token that a login on another device gives; `show` tells a person address and code. Raises as `by_browser`."""
-    if not provider.device:
-        raise Fault(Kind.UNSUPPORTED, f"{provider.name} has no login for devices", hint="leave --device out")
-    begun = _post(provider.device, {"client_id": provider.client, "scope": provider.scopes, **_resource(provider)})
+    if not portal.device:
+        raise Fault(Kind.UNSUPPORTED, f"{portal.name} has no login for devices", hint="leave --device out")
+    begun = _post(portal.device, {"client_id": portal.client, "scope": portal.scopes, **_resource(portal)})
     show(str(begun.get("verification_uri_complete") or begun.get("verification_uri")), str(begun.get("user_code")))
     pause, left = float(begun.get("interval", 5)), min(float(begun.get("expires_in", 300)), _LONGEST_POLL)
-    asked = {"grant_type": _DEVICE_GRANT, "device_code": str(begun.get("device_code")), "client_id": provider.client, **_resource(provider)}
+    asked = {"grant_type": _DEVICE_GRANT, "device_code": str(begun.get("device_code")), "client_id": portal.client, **_resource(portal)}
     while left > 0:
         sleep(pause)
         left -= pause
-        answer = _post(provider.token, asked, patient=True)
+        answer = _post(portal.token, asked, patient=True)
         match answer.get("error"):
             case None:
-                return choose_token(provider, answer, "")
+                return choose_token(portal, answer, "")
             case "slow_down":
                 pause += 5
             case "authorization_pending":
                 continue
             case error:
-                raise Fault(Kind.DENIED, f"{provider.name} says {error}", hint="begin again")
+                raise Fault(Kind.DENIED, f"{portal.name} says {error}", hint="begin again")
     raise Fault(Kind.EXPIRED, "nobody logged in in time", hint="begin again: nas login --device")
 
 
-def read_callback(provider: Provider, attempt: Attempt, query: str) -> str:
+def read_callback(portal: Portal, attempt: Attempt, query: str) -> str:
     """Return the code that the browser brought back. Raises `Kind.DENIED` for what belongs to no login of ours, or was refused."""
     told = {name: values[0] for name, values in parse_qs(query, max_num_fields=32).items() if len(values) == 1}
     if not secrets.compare_digest(told.get("state", "").encode(), attempt.state.encode()):
         raise Fault(Kind.DENIED, "the browser came back with another login", hint="begin again: nas login")
-    if told.get("iss", provider.issuer) != provider.issuer:
+    if told.get("iss", portal.issuer) != portal.issuer:
         raise Fault(Kind.DENIED, "another issuer answered", hint="begin again, and look at the address in the browser")
     if "code" not in told:
-        raise Fault(Kind.DENIED, f"{provider.name} says {told.get('error', 'nothing')[:80]}", hint="begin again: nas login")
+        raise Fault(Kind.DENIED, f"{portal.name} says {told.get('error', 'nothing')[:80]}", hint="begin again: nas login")
     return told["code"]
 
 
-def choose_token(provider: Provider, answer: Mapping[str, Any], nonce: str) -> str:
+def choose_token(portal: Portal, answer: Mapping[str, Any], nonce: str) -> str:
     """Return the token of an answer that was made for the appliance. Raises `Kind.INVALID` where there is none, `Kind.DENIED`."""
     for name in ("access_token", "id_token"):
         token = str(answer.get(name, ""))
@@ -169,21 +169,21 @@ def choose_token(provider: Provider, answer: Mapping[str, Any], nonce: str) -> s
         except Unbelievable:
             continue
         audience = claims.get("aud")
-        if provider.audience not in (audience if isinstance(audience, list) else [audience]):
+        if portal.audience not in (audience if isinstance(audience, list) else [audience]):
             continue
         if name == "id_token" and nonce and claims.get("nonce") != nonce:
             raise Fault(Kind.DENIED, "the answer is to another question", hint="begin again: nas login")
         return token
     raise Fault(
         Kind.INVALID,
-        f"{provider.name} gave no token for {provider.audience}",
+        f"{portal.name} gave no token for {portal.audience}",
         hint="the issuer has to know that audience as a resource, or the owner sets `audience` to the client's id",
     )
 
 
-def _resource(provider: Provider) -> dict[str, str]:
+def _resource(portal: Portal) -> dict[str, str]:
     """Return the request for a token for the appliance (RFC 8707), where its audience is an address."""
-    return {"resource": provider.audience} if urlsplit(provider.audience).scheme else {}
+    return {"resource": portal.audience} if urlsplit(portal.audience).scheme else {}
 
 
 def _post(url: str, form: Mapping[str, str], *, patient: bool = False) -> Mapping[str, Any]:

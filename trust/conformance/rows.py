@@ -25,6 +25,10 @@ def principals_are_kept(bench: Bench) -> None:
         rows.disable("ana")
         rows.disable("ana")
     expect(rows.find("ana").disabled and not rows.find("zoe").disabled, "one principal is disabled")
+    with bench.engine.transaction():
+        rows.set_attributes("zoe", {"roles": "auditor"})
+    expect(rows.find("zoe") == replace(sample_principal("zoe"), attributes={"roles": "auditor"}), "attributes are replaced, nothing else")
+    expect(rows.find("ana").attributes == sample_principal("ana").attributes, "nobody else's attributes change")
     with expect_error(Unknown, "a stranger is unknown"):
         rows.find("bob")
 

@@ -24,14 +24,14 @@ def command(session: Session, name: str | None, device: bool, no_browser: bool, 
 
     The token lands in a file that only you can read; NAS_TOKEN_FILE=FILE has `nas` and programs act with it.
     """
-    from nasd.identities.login import by_browser, by_device, find_provider
+    from nasd.identities.login import by_browser, by_device, find_portal
     from nasd.setup import write_secret
 
-    provider = find_provider(_declared(session, name))
+    portal = find_portal(_declared(session, name))
     if device:
-        token = by_device(provider, lambda url, code: session.say(f"Open {url} and confirm the code {code}"))
+        token = by_device(portal, lambda url, code: session.say(f"Open {url} and confirm the code {code}"))
     else:
-        token = by_browser(provider, _opener(session, no_browser))
+        token = by_browser(portal, _opener(session, no_browser))
     document = session.client_with(token).post("/v1/logins", {"ttl": ttl})
     require_secret(document, document["token"], f"nas token revoke {document['token']}")
     path = target or session.login_file

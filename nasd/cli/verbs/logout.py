@@ -12,7 +12,7 @@ from nasd.cli.session import Session, verb
 @verb
 @click.option("--from", "target", type=click.Path(path_type=Path), help="The file with the token, instead of the one of `nas login`.")
 def command(session: Session, target: Path | None) -> None:
-    """End a login: its token counts no more, and its file is removed."""
+    """End a login and remove its file."""
     from nasd.config import read_secret
 
     path = target or session.login_file

@@ -23,7 +23,8 @@ principal-add principal-list principal-disable token-issue token-list token-revo
 run-start run-list run-show run-exec run-checkout run-end proposal-list proposal-show proposal-diff proposal-withdraw
 gate-list gate-show gate-approve gate-reject gate-wait gate-withdraw gate-bypass
 lease-list lease-show lease-narrow lease-revoke lease-credentials
-key-add key-list key-remove key-authorized ssh
+key-add key-list key-remove key-authorized ssh login logout
+app-password-create app-password-list app-password-revoke certificate-add certificate-list certificate-remove
 mcp mcp-config
 account-add account-list account-show account-remove account-test account-call account-fetch account-push
 label-show label-list label-mark label-unmark label-endorse
