@@ -590,3 +590,52 @@ def test_a_policy_is_checked_without_a_daemon(desk: Desk, tmp_path: Path) -> Non
 
 def test_the_version_is_printed(desk: Desk) -> None:
     assert desk.nas("version", "--json").document == {"version": desk.nas("version").out.strip()}
+
+
+LABEL: Document = {
+    "path": "inbox/a",
+    "branch": "main",
+    "commit": None,
+    "content": "c" * 40,
+    "origin": "external",
+    "sensitivity": "internal",
+}
+ASKED: Document = {"decision": "gated", "gate": "g1", "digest": "d1", "required_role": "owner", "before": "external/internal"}
+
+
+def test_a_label_is_shown_with_where_it_comes_from(desk: Desk) -> None:
+    part = {"source": "policy", "place": "policy.yaml:9:5", "origin": "external", "sensitivity": "internal"}
+    desk.counter.answers["label.show"] = LABEL | {"because": [part]}
+    human = desk.nas("label", "show", "inbox/a", "--branch", "run-1", "--at", "c0")
+    assert desk.asked() == [("label.show", {"branch": "run-1", "path": "inbox/a", "at": "c0"})]
+    assert "policy.yaml:9:5" in human.out
+    assert "external" in human.out
+
+
+def test_what_is_labelled_is_listed_page_after_page(desk: Desk) -> None:
+    item = {"paths": "inbox/**", "source": "mark", "place": "", "origin": "external", "sensitivity": "internal"}
+    desk.counter.answers["label.list"] = page(item)
+    assert "inbox/**" in desk.nas("label", "list").out
+    assert desk.asked() == [("label.list", {"branch": "main"})]
+
+
+def test_a_mark_is_asked_for_with_the_words_that_were_given(desk: Desk) -> None:
+    desk.counter.answers["label.mark"] = {"paths": "a/**", "origin": "internal", "sensitivity": "sensitive"}
+    assert desk.nas("label", "mark", "a/**", "--sensitivity", "sensitive").code == 0
+    assert desk.asked() == [("label.mark", {"pattern": "a/**", "sensitivity": "sensitive"})]
+    assert desk.nas("label", "mark", "a/**", "--origin", "trusted").code == 2
+
+
+def test_lowering_a_label_ends_as_a_question(desk: Desk) -> None:
+    desk.counter.answers |= {
+        "label.endorse": ASKED | {"path": "inbox/a", "after": "internal/internal"},
+        "label.unmark": ASKED | {"pattern": "a/**", "after": "none"},
+    }
+    result = desk.nas("label", "endorse", "inbox/a", "--origin", "internal", "--reason", "read it")
+    assert (result.code, "g1" in result.out) == (4, True)
+    assert desk.nas("label", "unmark", "a/**", "--json").code == 4
+    assert desk.asked() == [
+        ("label.endorse", {"branch": "main", "path": "inbox/a", "origin": "internal", "reason": "read it"}),
+        ("label.unmark", {"pattern": "a/**", "reason": ""}),
+    ]
+    assert desk.nas("label", "endorse", "inbox/a", "--origin", "internal").code == 2
