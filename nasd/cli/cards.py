@@ -19,12 +19,14 @@ from nasd.cards import lines_of, sections_of
 from nasd.cli.failures import GATE_EXITS, Exit
 from nasd.cli.session import Session
 from nasd.cli.tables import plain, print_fields
-from nasd.client import place
+from nasd.client import NoDaemon, place
 
 _STRETCH = 20
 """How many seconds one request waits."""
 _PAUSE = 1.0
-"""How many seconds are between requests when too many wait already."""
+"""How many seconds are between requests when too many wait already, or the daemon is away."""
+_ABSENCE = 60.0
+"""How many seconds a daemon may be away while somebody waits."""
 
 
 def print_card(gate: Mapping[str, Any]) -> None:
@@ -92,17 +94,32 @@ def print_answer(document: Mapping[str, Any]) -> None:
 
 
 def wait_for_gate(session: Session, gate: str, seconds: float | None, *, closed: bool = False) -> Document:
-    """Return a gate once it is decided (with `closed`: carried out), or after some seconds (None: as long as it takes)."""
+    """Return a gate once it is decided (with `closed`: carried out), or after some seconds (None: as long as it takes).
+
+    A daemon that starts again meanwhile is waited for.
+    """
     end = None if seconds is None else time.monotonic() + seconds
     while True:
         left = _STRETCH if end is None else min(_STRETCH, end - time.monotonic())
         asked = time.monotonic()
-        found = session.client.get(place("/v1/gates/{gate}", gate=gate), wait=max(0, round(left)) or None, closed=closed or None)
+        found = _ask_again(session, gate, wait=max(0, round(left)) or None, closed=closed or None)
         waits = found["state"] == "pending" or (closed and found["phase"] != "closed")
         if not waits or (end is not None and time.monotonic() >= end):
             return found
         if time.monotonic() - asked < _PAUSE:
             time.sleep(_PAUSE if end is None else max(0.0, min(_PAUSE, end - time.monotonic())))
+
+
+def _ask_again(session: Session, gate: str, **how: Any) -> Document:
+    """Return how a gate stands, from a daemon that may be away for a while. Raises as the client."""
+    patient_until = time.monotonic() + _ABSENCE
+    while True:
+        try:
+            return session.client.get(place("/v1/gates/{gate}", gate=gate), **how)
+        except NoDaemon:
+            if time.monotonic() > patient_until:
+                raise
+            time.sleep(_PAUSE)
 
 
 def exit_of(gate: Mapping[str, Any]) -> Exit:
