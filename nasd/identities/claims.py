@@ -29,13 +29,14 @@ class Unbelievable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Assertion:
-    """What an issuer says of somebody: who, made when, good until when, and what of it was declared."""
+    """What an issuer says of somebody: who, made when, good until when, what sort of someone, and what of the rest was declared."""
 
     issuer: str
     subject: str
     name: str
     made: int
     until: int
+    kind: str = "human"
     attributes: Mapping[str, str] = field(default_factory=dict)
     roles: tuple[str, ...] = ()
 
@@ -64,7 +65,14 @@ def judge_claims(issuer: Issuer, claims: Mapping[str, Any], now: int, *, nonce: 
     name = named if named is not None else issuer.prefix + _text(claims, issuer.principal)
     attributes = {attribute: _flat(claims.get(claim)) for attribute, claim in sorted(issuer.attributes.items())}
     return Assertion(
-        issuer.name, subject, name, made, until, {key: value for key, value in attributes.items() if value}, _roles(issuer, claims)
+        issuer.name,
+        subject,
+        name,
+        made,
+        until,
+        "service" if _parties(claims) & set(issuer.services) else issuer.kind,
+        {attribute: text for attribute, text in attributes.items() if text},
+        _roles(issuer, claims),
     )
 
 
@@ -73,10 +81,14 @@ def _judge_audience(issuer: Issuer, claims: Mapping[str, Any]) -> None:
     audiences = audience if isinstance(audience, list) else [audience]
     if issuer.audience not in audiences:
         raise Unbelievable(f"it is not for {issuer.audience}")
-    # RFC 9068 calls the program `client_id`, OpenID Connect `azp`; where both are there, both have to be right.
-    parties = [claims[name] for name in ("azp", "client_id") if name in claims]
-    if issuer.clients and (not parties or any(party not in issuer.clients for party in parties)):
+    parties = _parties(claims)
+    if issuer.clients and not (parties and parties <= set(issuer.clients)):
         raise Unbelievable("it was made for a program that is not declared")
+
+
+def _parties(claims: Mapping[str, Any]) -> set[str]:
+    """Return the programs that a token was made for: RFC 9068 calls it `client_id`, OpenID Connect `azp`; both may be there."""
+    return {str(claims[name]) for name in ("azp", "client_id") if name in claims}
 
 
 def _judge_times(claims: Mapping[str, Any], now: int) -> tuple[int, int]:

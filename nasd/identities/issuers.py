@@ -27,16 +27,18 @@ class Issuer:
     """One issuer.
 
     `audience` is what a token must be for. `clients` are the programs whose tokens count (empty: any that the issuer made for the
-    audience); the first is the one that ``nas login`` speaks as. A principal is called `prefix` and what the claim `principal` says; with
-    `create` it is made known when it first comes, as a `kind`. `subjects` names principals that exist here for subjects of the issuer.
-    `attributes` maps attributes of principals to claims; `roles` maps values of the claim `roles_claim` to roles. `certificates` is a
-    file with the authorities that the issuer's own certificate hangs on, empty for those of the system.
+    audience); the first is the one that ``nas login`` speaks as. What those of `services` get is about a service, everything else about
+    a `kind`. A principal is called `prefix` and what the claim `principal` says; with `create` it is made known when it first comes.
+    `subjects` names principals that exist here for subjects of the issuer. `attributes` maps attributes of principals to claims; `roles`
+    maps values of the claim `roles_claim` to roles. `certificates` is a file with the authorities that the issuer's own certificate hangs
+    on, empty for those of the system.
     """
 
     name: str
     issuer: str
     audience: str
     clients: tuple[str, ...] = ()
+    services: tuple[str, ...] = ()
     kind: str = "human"
     principal: str = "sub"
     prefix: str = ""
@@ -52,7 +54,7 @@ class Issuer:
 
 _KNOWN = tuple(each.name for each in fields(Issuer))
 _TEXTS = frozenset({"name", "issuer", "audience", "kind", "principal", "prefix", "roles_claim", "certificates"})
-_LISTS = frozenset({"clients", "algorithms", "scopes"})
+_LISTS = frozenset({"clients", "services", "algorithms", "scopes"})
 _TABLES = frozenset({"subjects", "attributes", "roles"})
 
 

@@ -68,11 +68,17 @@ def _make(trust: Trust, issuer: Issuer, assertion: Assertion, now: int) -> Princ
     if not issuer.create:
         raise Unauthenticated(assertion.name, "nobody declared the subject, and this issuer makes nobody known")
     attributes = _attributes(assertion)
-    body = {"principal": assertion.name, "kind": issuer.kind, "issuer": issuer.name, "subject": assertion.subject, "attributes": attributes}
+    body = {
+        "principal": assertion.name,
+        "kind": assertion.kind,
+        "issuer": issuer.name,
+        "subject": assertion.subject,
+        "attributes": attributes,
+    }
     try:
         with trust.transaction():
             trust.put_document(KIND, assertion.name, _document(assertion), 0)
-            principal = trust.add_principal(assertion.name, PrincipalKind(issuer.kind), now, attributes)
+            principal = trust.add_principal(assertion.name, PrincipalKind(assertion.kind), now, attributes)
             trust.state("principal.asserted", None, body, now)
     except Taken as error:
         # Somebody else came first in this moment, or a principal of this appliance has the name.

@@ -50,6 +50,7 @@ def place(tmp_path: Path) -> Iterator[Place]:
         "issuer": f"http://127.0.0.1:{port}",
         "audience": AUDIENCE,
         "clients": ["nas", "robot"],
+        "services": ["robot"],
         "prefix": "corp-",
         "attributes": {"department": "department"},
         "roles_claim": "groups",
@@ -108,7 +109,7 @@ def test_what_an_issuer_says_of_a_program_counts_at_every_worker_and_ends_in_a_p
         assert httpx2.post(f"{place.url}/mcp", json=asked, headers=headers, trust_env=False).status_code == 200
         assert httpx2.get(f"{place.url}/dav/main/", headers={"authorization": f"Bearer {token}"}, trust_env=False).status_code == 200
         robot = next(item for item in place.nas.json("principal", "list") if item["principal"] == "corp-robot")
-        assert (robot["kind"], robot["roles"]) == ("human", ["writer"])
+        assert (robot["kind"], robot["roles"]) == ("service", ["writer"])
         assert place.get("/v1/principals", token).status_code == 403
         place.nas.run("principal", "disable", "corp-robot")
         assert place.get("/v1/runs", token).status_code == 403

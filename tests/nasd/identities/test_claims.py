@@ -83,6 +83,13 @@ def test_a_token_that_is_not_wholly_right_says_nothing(change: dict[str, Any]) -
         judge_claims(CORP, GOOD | change, NOW)
 
 
+def test_what_a_declared_service_gets_for_itself_is_about_a_service() -> None:
+    declared = Issuer("corp", CORP.issuer, CORP.audience, clients=("nas", "robot"), services=("robot",))
+    assert judge_claims(declared, GOOD, NOW).kind == "human"
+    assert judge_claims(declared, GOOD | {"azp": "robot"}, NOW).kind == "service"
+    assert judge_claims(declared, GOOD | {"azp": "nas", "client_id": "robot"}, NOW).kind == "service"
+
+
 def test_without_azp_a_token_counts_only_where_no_program_was_declared() -> None:
     claims = {name: value for name, value in GOOD.items() if name != "azp"}
     with pytest.raises(Unbelievable):

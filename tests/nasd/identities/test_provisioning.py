@@ -16,11 +16,11 @@ from trust.model import PrincipalKind
 
 NOW = 1_800_000_000
 CORP = Issuer("corp", "https://id.example", "nas", subjects={"s-owner": "owner", "s-lost": "absent"})
-ANA = Assertion("corp", "s-ana", "ana", NOW, NOW + 600, {"department": "accounts"}, ("auditor",))
+ANA = Assertion("corp", "s-ana", "ana", NOW, NOW + 600, "human", {"department": "accounts"}, ("auditor",))
 
 
 def test_who_comes_first_time_is_made_known_with_what_was_declared_and_that_is_recorded(house: House) -> None:
-    principal = resolve(house.trust, replace(CORP, kind="service"), ANA, NOW)
+    principal = resolve(house.trust, CORP, replace(ANA, kind="service"), NOW)
     assert (principal.name, principal.kind) == ("ana", PrincipalKind.SERVICE)
     assert principal.attributes == {"department": "accounts", "roles": "auditor", "issuer": "corp"}
     assert house.trust.roles(principal) == {"auditor"}
