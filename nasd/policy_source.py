@@ -5,6 +5,8 @@ A merge that changes the file is judged by the policy in force, never by itself;
 
 from __future__ import annotations
 
+import hashlib
+
 from interfaces.faults import Fault, Kind
 from nasd.acts import recorded
 from nasd.trees import read_small
@@ -33,10 +35,15 @@ def read_policy(tree: Tree) -> str:
         raise Fault(Kind.INVALID, ".nas/policy.yaml is not UTF-8 text", hint="save it as UTF-8") from None
 
 
+def policy_digest(text: str) -> str:
+    """Return what an approval binds of a policy: the hash of its exact bytes."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
 def adopt_from(appliance: Appliance, commit: CommitId) -> None:
     """Adopt the policy of a commit of `main` when its text is not the one in force."""
     text = read_policy(appliance.engine.view(commit))
     if text == appliance.trust.adopted_policy()[0]:
         return
-    with recorded(appliance.trust, appliance.clock, "policy.adopt", None, {"commit": commit}) as outcome:
+    with recorded(appliance.trust, appliance.clock, "policy.adopt", None, {"commit": commit, "digest": policy_digest(text)}) as outcome:
         outcome["policy"] = appliance.trust.adopt_policy(text, f"{POLICY_PATH.decode()}@{commit[:12]}", appliance.now())

@@ -33,7 +33,7 @@ _WORDS = {
 _PLACES = 4
 _BOUND = (
     *("what", "run", "lease", "head", "base", "target", "content", "overlap", "twins", "checks", "labels", "taint", "stale_reads"),
-    *("rule", "policy"),
+    *("rule", "policy", "policy_after"),
 )
 _LIKENESS = ("target", "content", "checks", "labels", "taint")
 

@@ -24,10 +24,9 @@ from nasd.checks import Check, CheckResult, run_checks, summarise
 from nasd.evidence import Evidence, EvidenceRoom
 from nasd.ids import make_id
 from nasd.labelling import Labelling
-from nasd.paths import render_path
-from nasd.policy_source import POLICY_PATH, read_policy
 from nasd.proposal_cards import act_of, gate_reason, likeness_of, make_card, overlapping
 from nasd.proposal_rules import OPEN_STATES, Proposal, Weighed, change_facts, describe_checks
+from nasd.proposed_policy import ProposedPolicies
 from nasd.runs import MAIN, Run, Runs
 from nasd.trees import node_at
 from nasd.views import view_conflict
@@ -40,7 +39,7 @@ from trust.errors import AlreadyRefused, Unknown
 from trust.facts import judged
 from trust.gates import Question, act_digest
 from trust.model import Action, Effect, Facts, Gate, GateId, GatePhase, GateState, Identity, LeaseId, PrincipalName
-from trust.policy import check_policy, decide
+from trust.policy import decide
 
 _KIND = "proposal"
 _SUBJECT = "proposal:"
@@ -58,6 +57,7 @@ class Proposals:
         self._runs = runs
         self._policy_changed = policy_changed
         self._asking = Asking(appliance)
+        self._steering = ProposedPolicies(appliance)
         self._settling = threading.RLock()
         self._labelling = Labelling(appliance)
         self._evidence = EvidenceRoom(appliance, self._labelling)
@@ -175,7 +175,7 @@ class Proposals:
         if weighed.conflicts:
             conflicts = tuple(view_conflict(conflict) for conflict in weighed.conflicts)
             return self._close(proposal, "conflict", _conflict_reason(weighed), conflicts=conflicts)
-        if trouble := self._policy_trouble(proposal, weighed.changes):
+        if trouble := self._steering.trouble(proposal, weighed.changes, weighed.target_head):
             return self._close(proposal, "refused", trouble)
         if gate is not None and act_digest(gate.subject, act_of(weighed.card)) != gate.act:
             return self._close(proposal, "stale", "what the gate showed is not what would be merged now: propose again")
@@ -198,7 +198,8 @@ class Proposals:
         evidence = self._evidence.of(run, changes, target)
         facts = self._gather(run, proposal, changes, evidence, gate)
         asked = decide(policy, replace(facts, gate=None))
-        card = make_card(run, proposal, changes, overlap, asked, policy.hash, evidence.card())
+        more = evidence.card() | self._steering.bound(proposal, changes)
+        card = make_card(run, proposal, changes, overlap, asked, policy.hash, more)
         decision = asked if gate is None else decide(policy, facts)
         return Weighed(target, changes, merged.conflicts, card, decision, judged(policy.hash, facts, decision))
 
@@ -241,7 +242,7 @@ class Proposals:
         return Question(
             subject=_SUBJECT + proposal.proposal,
             act=act_of(weighed.card),
-            card=weighed.card,
+            card={**weighed.card, **self._steering.shown(proposal, weighed.changes)},
             ask=ask,
             rule=weighed.decision.rule,
             asked_by=run.role,
@@ -272,17 +273,6 @@ class Proposals:
             if gate is not None and self._trust.gate(gate.id).phase is GatePhase.DECIDED:
                 self._asking.acknowledge(gate, gate.act, identity)
             self._save(replace(proposal, state="merging"))
-
-    def _policy_trouble(self, proposal: Proposal, changes: Sequence[Change]) -> str:
-        """Return why the policy the proposal brings cannot be one, empty when it can or brings none."""
-        if not any(POLICY_PATH in (change.path, change.origin) for change in changes):
-            return ""
-        try:
-            text = read_policy(self._engine.view(CommitId(proposal.head)))
-        except Fault as fault:
-            return fault.message
-        findings = check_policy(text, render_path(POLICY_PATH))
-        return f"the policy in it does not compile: {findings[0]}" if findings else ""
 
     # -- gates ----------------------------------------------------------------------------------------------------
 

@@ -6,8 +6,9 @@ from interfaces.faults import Fault, Kind
 from interfaces.port import Document
 from nasd.authority import gather, policy_in_force
 from nasd.desk import Desk
-from nasd.offline import validate_policy, view_explanation
+from nasd.offline import validate_policy
 from nasd.operations.operation import FLAG, NAME, TEXT, Arguments, Operation, gives, path_argument, takes
+from nasd.policy_views import view_explanation
 from nasd.workspaces import identity_of
 from trust.model import Action, Identity, LeaseId
 from trust.policy import compile_policy, explain

@@ -3,6 +3,7 @@
 from trust.policy.compiling import check_policy, compile_policy, empty_policy
 from trust.policy.decide import decide, envelope
 from trust.policy.explain import Considered, Explanation, explain
+from trust.policy.linting import examine_policy, lint_policy
 from trust.policy.patterns import covers, may_match_below, parse_pattern, path_set, uniform_below
 from trust.policy.quantities import parse_duration, parse_size
 from trust.policy.reading import Diagnostic
@@ -23,7 +24,9 @@ __all__ = [
     "default_policy",
     "empty_policy",
     "envelope",
+    "examine_policy",
     "explain",
+    "lint_policy",
     "may_match_below",
     "parse_duration",
     "parse_pattern",

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from trust.labels import DEFAULT, Label, join_all
 from trust.model import LEASABLE, Action, Ask, Position, PrincipalKind
 from trust.policy.abstraction import Space, make_space
+from trust.policy.compiling import check_policy, compile_policy
 from trust.policy.decide import OWNER_ACTIONS
 from trust.policy.outcomes import make_reader
 from trust.policy.patterns import PathSet, covers
@@ -53,6 +54,11 @@ def lint_policy(policy: CompiledPolicy, known: Known | None = None) -> tuple[Dia
     if known is not None:
         found += _strangers(policy, known)
     return tuple(sorted(dict.fromkeys(found), key=lambda each: (each.position.line, each.position.column, each.code, each.message)))
+
+
+def examine_policy(text: str, source: str, known: Known | None = None) -> tuple[Diagnostic, ...]:
+    """Return every finding about a document: what keeps it from compiling, else what it says in vain."""
+    return check_policy(text, source) or lint_policy(compile_policy(text, source), known)
 
 
 def _rules(policy: CompiledPolicy) -> tuple[Rule, ...]:

@@ -28,7 +28,7 @@ app-password-create app-password-list app-password-revoke certificate-add certif
 mcp mcp-config
 account-add account-list account-show account-remove account-test account-call account-fetch account-push
 label-show label-list label-mark label-unmark label-endorse
-policy-validate policy-explain policy-show record-list record-export
+policy-validate policy-explain policy-show policy-who-can policy-diff policy-schema policy-replay record-list record-export
 record-status record-keys record-checkpoint record-prove record-seal record-redact record-accept
 """
 

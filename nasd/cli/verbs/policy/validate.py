@@ -11,25 +11,27 @@ from nasd.cli.session import Session, verb
 
 
 @verb
-@click.argument("file", type=click.File(encoding="utf-8"))
-def command(session: Session, file: TextIO) -> int:
-    """Check a policy document.
+@click.argument("file", type=click.File(encoding="utf-8"), required=False)
+@click.option("--strict", is_flag=True, help="Take warnings for errors.")
+@click.option("--here", is_flag=True, help="Also look names up in the data directory.")
+def command(session: Session, file: TextIO | None, strict: bool, here: bool) -> int:
+    """Check a policy document, or the one in force.
 
-    - reads standard input. Ends with 1 when it would not be adopted. Needs no daemon.
+    - reads standard input. Finds what does not compile, and what is said in vain: rules that never decide, questions nobody could answer,
+    names nobody has. Ends with 1 when it would not be adopted. Needs no daemon.
     """
-    from nasd.offline import validate_policy
+    from nasd.offline import Source, validate_here, validate_policy
 
-    document = validate_policy(file.read(), file.name)
+    source = Source(file.read(), file.name) if file else None
+    document = validate_policy(source.text, source.name) if source and not here else validate_here(session.settings, source)
 
     def human() -> None:
         from nasd.cli.tables import plain
 
         for item in document["diagnostics"]:
-            print(
-                f"{item['position']}: {item['severity']}: {plain(item['message'])}"
-                + (f" (hint: {plain(item['hint'])})" if item["hint"] else "")
-            )
+            hint = f" (hint: {plain(item['hint'])})" if item["hint"] else ""
+            print(f"{item['position']}: {item['severity']}: {plain(item['message'])} [{item['code']}]{hint}")
         print("valid" if document["ok"] else "not valid")
 
     session.show(document, human)
-    return Exit.OK if document["ok"] else Exit.FAILED
+    return Exit.OK if document["ok"] and not (strict and document["diagnostics"]) else Exit.FAILED
