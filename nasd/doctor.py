@@ -16,10 +16,13 @@ import apsw
 
 from interfaces.port import Document
 from nasd.config import Settings
+from nasd.errors import Misconfigured
 from nasd.processes import Process
 from nasd.reach import judge, survey
+from nasd.witnesses import WitnessFailure, last_note, read_witness
 
-TOP_LEVEL = ("nasd", "store", "trust", "interfaces")
+TOP_LEVEL = ("nasd", "store", "trust", "interfaces", "witness", "verifier")
+_WITNESS_SECONDS = 3.0
 SAFE_SQLITE = (3, 51, 3)
 """From this version on SQLite does not have the WAL-reset corruption bug of 3.7.0 to 3.51.2."""
 
@@ -95,6 +98,27 @@ def _packages(_: Settings) -> Iterator[Document]:
         yield _item(f"package {name}", found == ["agent-nas"], ", ".join(found), "install Agent NAS in a virtual environment of its own")
 
 
+def _outside(settings: Settings) -> Iterator[Document]:
+    """Look at what is kept outside of the data directory: without it nobody notices an old copy that was put back."""
+    if not settings.anchor_folders and not settings.witness_pairs:
+        yield _item(
+            "record outside", True, "no anchor and no witness: an old copy that is put back would not be noticed (docs/guides/record.md)"
+        )
+    for folder in settings.anchor_folders:
+        held = folder.is_dir() and os.access(folder, os.W_OK)
+        detail = str(folder) if held else f"{folder} is missing or not writable"
+        yield _item("anchor", held, detail, "mount it, or name another with the setting anchors")
+    for url, key in settings.witness_pairs:
+        failure = ""
+        try:
+            last_note(read_witness(url, key), "agent-nas/doctor", _WITNESS_SECONDS)
+        except (WitnessFailure, Misconfigured) as error:
+            failure = str(error)
+        yield _item(
+            "witness", not failure, f"{url} {failure or 'answers'}", "start it, or mend the setting witnesses; see `nas record status`"
+        )
+
+
 def _gateways(settings: Settings) -> Iterator[Document]:
     """Look at the processes that the daemon, while it runs, keeps for the HTTP family."""
     for path in sorted((settings.run / "gateways").glob("*.json")):
@@ -104,4 +128,14 @@ def _gateways(settings: Settings) -> Iterator[Document]:
         yield _item(f"gateway {path.stem}", alive, detail, "the daemon starts it again; see log/gateways.log, or `nas serve`")
 
 
-_LOOKS: tuple[Callable[[Settings], Iterator[Document]], ...] = (_python, _sqlite, _programs, _fuse, _folders, _reach, _packages, _gateways)
+_LOOKS: tuple[Callable[[Settings], Iterator[Document]], ...] = (
+    _python,
+    _sqlite,
+    _programs,
+    _fuse,
+    _folders,
+    _reach,
+    _packages,
+    _outside,
+    _gateways,
+)

@@ -9,6 +9,7 @@ from trust.conformance.bench import Bench, Check, expect, expect_error, sample_g
 from trust.errors import ChainBroken, Taken, Unknown
 from trust.model import Answer, BudgetKind, Bypass, Digest, GateId, GatePhase, GateState, LeaseId, PrincipalName, RunId, Token, TokenId
 from trust.secret import Secret
+from trust.segments import Segment
 
 
 def principals_are_kept(bench: Bench) -> None:
@@ -249,6 +250,74 @@ def intents_are_remembered_until_concluded(bench: Bench) -> None:
     expect(list(bench.reopen().records.open_intents()) == stored[1:], "open intents survive reopening")
 
 
+def a_body_gives_way_to_its_commitment(bench: Bench) -> None:
+    """Redaction changes body and salt of one record, and nothing else."""
+    rows = bench.engine.records
+    with bench.engine.transaction():
+        stored = [bench.append('{"n":1}'), bench.append('{"n":2}')]
+        rows.redact(1, b"c" * 32)
+    rows.forget()
+    expect(rows.find(1) == (*stored[0][:8], "", *stored[0][9:11], b"c" * 32), "body and salt give way, the hash stays")
+    expect(list(bench.reopen().records.after(1, 9)) == stored[1:], "other records stay as they are")
+
+
+def nodes_of_the_tree_are_kept(bench: Bench) -> None:
+    """A node is stored once."""
+    rows = bench.engine.tree
+    with bench.engine.transaction():
+        rows.add([(8, 0, b"a" * 32), (8, 1, b"b" * 32), (9, 0, b"c" * 32)])
+        rows.add([(8, 0, b"x" * 32)])
+    expect((rows.find(8, 0), rows.find(9, 0)) == (b"a" * 32, b"c" * 32), "a stored node stays as it is")
+    expect((rows.count(8), rows.count(9), rows.count(10)) == (2, 1, 0), "nodes of a level are counted")
+    with expect_error(Unknown, "an unknown node is unknown"):
+        rows.find(8, 2)
+
+
+def checkpoints_are_kept(bench: Bench) -> None:
+    """By size, with the lines of witnesses."""
+    rows = bench.engine.checkpoints
+    with expect_error(Unknown, "there is no checkpoint before the first"):
+        rows.last()
+    with bench.engine.transaction():
+        rows.add(5, 50, "five")
+        rows.add(9, 90, "nine")
+        rows.add(9, 99, "another")
+        rows.cosign(5, "w", "first")
+        rows.cosign(5, "w", "second")
+    expect([(kept.size, kept.time, kept.note) for kept in rows.after(0, 9)] == [(5, 50, "five"), (9, 90, "nine")], "a checkpoint stays")
+    expect(rows.after(5, 9) == [rows.last()] and list(rows.after(0, 1)) == [rows.last(8)], "checkpoints come in order, up to a limit")
+    expect(rows.covering(6) == rows.covering(9) == rows.last(), "the smallest that has a record covers it")
+    expect(rows.last(5).cosignatures == {"w": "second"} and rows.last().cosignatures == {}, "lines of witnesses are kept beside one")
+    expect((rows.witnessed("w"), rows.witnessed("v")) == (5, 0), "how far a witness cosigned is known")
+    with expect_error(Unknown, "what no checkpoint has is not covered"):
+        rows.covering(10)
+
+
+def records_leave_for_segments(bench: Bench) -> None:
+    """Only what a stored segment holds, and never the last record."""
+    rows, segments = bench.engine.records, bench.engine.segments
+    with bench.engine.transaction():
+        stored = [bench.append() for _ in range(6)]
+    segment = Segment(1, 2, b"d" * 32, stored[0][9], stored[1][10], 7)
+    for wrong in (replace(segment, first=2), replace(segment, last=6), replace(segment, last=0)):
+        with expect_error(ChainBroken, "a segment follows the one before it and leaves a record behind"), bench.engine.transaction():
+            segments.add(wrong, [])
+    with bench.engine.transaction():
+        segments.add(segment, ["run-1"])
+        rows.remove(1, 2)
+    expect(
+        list(segments.all()) == [segment] == list(segments.of_run("run-1")) and not segments.of_run("run-2"), "segments are found by run"
+    )
+    expect((rows.first(), list(rows.after(0, 9))) == (3, stored[2:]), "what a segment holds leaves")
+    expect(rows.hashes(3, 4) == [stored[2][10], stored[3][10]], "hashes come in order")
+    expect((rows.last_before(7), rows.last_before(8)) == (2, 6), "records are found by age")
+    with bench.engine.transaction():
+        segments.replace(1, b"e" * 32)
+        segments.give_up(1, 20)
+        segments.give_up(1, 30)
+    expect(list(bench.reopen().segments.all()) == [replace(segment, digest=b"e" * 32, removed=20)], "the first giving up stays")
+
+
 CHECKS: tuple[Check, ...] = (
     principals_are_kept,
     tokens_are_kept,
@@ -263,5 +332,9 @@ CHECKS: tuple[Check, ...] = (
     documents_are_listed_and_removed,
     records_are_appended_and_nothing_else,
     intents_are_remembered_until_concluded,
+    a_body_gives_way_to_its_commitment,
+    nodes_of_the_tree_are_kept,
+    checkpoints_are_kept,
+    records_leave_for_segments,
 )
 """The checks of this module."""
