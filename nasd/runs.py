@@ -21,34 +21,28 @@ from nasd.faults import refusal
 from nasd.ids import make_id
 from nasd.labelling import Labelling
 from nasd.paths import render_path
+from nasd.run_request import Request, named_permit, question_of
 from nasd.wiring import Appliance
 from store.errors import NotFound
 from store.model import CommitId, Committed, Note, Provenance
 from trust.errors import Unknown
 from trust.facts import judged
-from trust.gates import Question, act_digest, describe_end, releases
-from trust.labels import Label
 from trust.model import (
-    USUAL,
     Action,
-    BudgetKind,
     Decision,
     Effect,
     Facts,
     GateId,
-    GateState,
     Identity,
     LeaseId,
     Principal,
     PrincipalKind,
     PrincipalName,
     RunId,
-    Scope,
 )
-from trust.policy import Limits, decide, envelope
+from trust.policy import decide, envelope
 
 MAIN = "main"
-DAY = 86400
 _KIND = "run"
 _BUCKET = "bucket"
 _KNOWN = 10_000
@@ -79,73 +73,6 @@ class Run:
     def provenance(self) -> Provenance:
         """Return what every commit of this run carries."""
         return Provenance(self.role, self.owner, self.run, self.lease)
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """What a run asks for; `ttl` is in seconds, None leaves it to the policy. The rest is what `trust.model.Scope` says of it."""
-
-    role: str
-    paths: tuple[str, ...] = ("**",)
-    actions: frozenset[Action] = USUAL
-    ttl: int | None = None
-    purpose: str = ""
-    budgets: Mapping[BudgetKind, int] | None = None
-    gate: str | None = None
-    destinations: tuple[str, ...] = ()
-    doors: frozenset[str] | None = None
-    ceiling: Label | None = None
-    actors: tuple[str, ...] = ()
-    holder: str = ""
-    depth: int | None = None
-
-    def scope(self, now: int) -> Scope:
-        """Return the scope of the lease when it starts now."""
-        return Scope(
-            self.paths,
-            self.actions,
-            now,
-            now + (self.ttl or DAY),
-            self.purpose,
-            dict(self.budgets or {}),
-            self.destinations,
-            self.doors,
-            self.ceiling,
-            self.actors,
-            self.holder,
-            self.depth,
-        )
-
-    def filled(self, limits: Limits) -> Request:
-        """Return the request with what it left open set to what the policy gives at once."""
-        ttl = self.ttl or min(DAY, limits.ttl or DAY)
-        return replace(self, ttl=ttl, budgets=dict(limits.budgets) | dict(self.budgets or {}))
-
-    def card(self, owner: str) -> dict[str, Any]:
-        """Return what a gate shows and binds: everything that is asked for, nothing that depends on when."""
-        return {
-            "what": f"start a run of {self.role}",
-            "role": self.role,
-            "on_behalf_of": owner,
-            "purpose": self.purpose,
-            "paths": sorted(self.paths),
-            "actions": sorted(action.value for action in self.actions),
-            "ttl": self.ttl,
-            "budgets": {kind.value: amount for kind, amount in sorted((self.budgets or {}).items(), key=lambda item: item[0].value)},
-            "destinations": sorted(self.destinations),
-            **self._limits(),
-        }
-
-    def _limits(self) -> dict[str, Any]:
-        """Return the limits that most requests leave open, where this one does not."""
-        limits = {
-            "doors": sorted(self.doors or ()),
-            "ceiling": str(self.ceiling or ""),
-            "actors": list(self.actors),
-            "holder": self.holder,
-            "depth": self.depth,
-        }
-        return {name: value for name, value in limits.items() if value not in ([], "", None)}
 
 
 class Runs:
@@ -306,7 +233,7 @@ class Runs:
         asked = facts(request, None)
         decision, permit = decide(policy, asked), None
         if decision.effect is Effect.GATE:
-            permit = self._permit(identity, request, decision, judged(policy.hash, asked, decision))
+            permit = self._permit(identity, request, decision, judged(policy.hash, asked, decision), now)
             asked = replace(asked, gate=permit.id)
             decision = decide(policy, asked)
         kept = judged(policy.hash, asked, decision)
@@ -315,10 +242,11 @@ class Runs:
         self._trust.state("denied", identity, {"action": Action.START.value, "rule": decision.rule, "judged": kept}, now)
         raise refusal(decision, f"start a run of {request.role}")
 
-    def _permit(self, identity: Identity, request: Request, decision: Decision, kept: Mapping[str, Any]) -> Permit:
+    def _permit(self, identity: Identity, request: Request, decision: Decision, kept: Mapping[str, Any], now: int) -> Permit:
         """Return what lets a request start that a rule asks about. Raises `Kind.GATED` when people have to answer first."""
-        question = self._question(identity, request, decision, kept["policy"])
-        permit = self._named(request, question) or self._asking.permit(question, decision)
+        question = question_of(request, identity.principal.name, decision, kept["policy"])
+        named = self._trust.gate(GateId(request.gate)) if request.gate is not None else None
+        permit = named_permit(named, question, now) if named is not None else self._asking.permit(question, decision)
         if permit is None:
             gate = self._asking.ask(question, identity, kept)
             fault = self._asking.gated(gate, decision)
@@ -327,35 +255,6 @@ class Runs:
         if permit.bypasses:
             self._asking.note_bypass(permit, question, identity)
         return permit
-
-    def _question(self, identity: Identity, request: Request, decision: Decision, policy: str) -> Question:
-        assert decision.ask is not None
-        owner = identity.principal.name
-        asked = request.card(owner)
-        card = asked | {
-            "who": request.role,
-            "asks": decision.reason,
-            "rule": f"{decision.rule} ({decision.position})",
-            "on_approve": "the same request starts the run",
-            "on_reject": "no run is started",
-            "on_silence": "no run is started",
-        }
-        act = {"verb": "start", "policy": policy} | asked
-        return Question(f"start:{request.role}", act, card, decision.ask, decision.rule, owner, on_behalf_of=owner)
-
-    def _named(self, request: Request, question: Question) -> Permit | None:
-        """Return the gate that the request names as its permit. Raises what is wrong with it."""
-        if request.gate is None:
-            return None
-        gate = self._trust.gate(GateId(request.gate))
-        if gate.act != act_digest(question.subject, question.act):
-            raise Fault(Kind.PRECONDITION, f"gate {gate.id} was asked for another request", hint="repeat exactly the request it shows")
-        if gate.state is GateState.PENDING:
-            raise Fault(Kind.GATED, f"gate {gate.id} still waits for {gate.required_role}", gate=gate.id, hint="`nas gate list` shows it")
-        now = self._appliance.now()
-        if not releases(gate, now):
-            raise Fault(Kind.DENIED, f"gate {gate.id}: {describe_end(gate, now)}", hint="ask again")
-        return Permit(gate.id, gate)
 
     # -- working --------------------------------------------------------------------------------------------------
 

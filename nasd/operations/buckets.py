@@ -19,7 +19,8 @@ from nasd.desk import Desk
 from nasd.durations import render_time
 from nasd.notes import DoorNotes
 from nasd.operations.operation import FLAG, MAYBE_TEXT, NAME, TEXT, TEXTS, TIME, Arguments, Operation, gives, gives_list, takes
-from nasd.runs import MAIN, Request, Run
+from nasd.run_request import Request
+from nasd.runs import MAIN, Run
 from store.errors import NotFound
 from store.model import ROOT
 from trust.model import Action, Identity, PrincipalKind

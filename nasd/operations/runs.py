@@ -27,7 +27,8 @@ from nasd.operations.operation import (
     takes,
 )
 from nasd.operations.scopes import SCOPE, read_budgets, read_limits
-from nasd.runs import Request, Run
+from nasd.run_request import Request
+from nasd.runs import Run
 from nasd.views import view_change, view_lease
 from store.errors import NotFound
 from trust.labels import DEFAULT

@@ -24,7 +24,8 @@ from nasd.proposals import Proposals
 from nasd.reclaim import Reclaim
 from nasd.reconcile import Reconciliation
 from nasd.relabelling import LOWERING, Relabelling
-from nasd.runs import MAIN, Request, Run, Runs
+from nasd.run_request import Request
+from nasd.runs import MAIN, Run, Runs
 from nasd.trees import node_at
 from nasd.wiring import Appliance
 from nasd.workspace import BranchWorkspace

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from interfaces.faults import Fault, Kind
-from nasd.runs import MAIN, Request
+from nasd.run_request import Request
+from nasd.runs import MAIN
 from store.errors import NotFound
 from tests.nasd.conftest import House
 from trust.errors import LeaseRevoked, RecorderUnavailable
