@@ -57,7 +57,7 @@ class Stand(Site):
 
     def commit(self, held: Held) -> None:
         """Commit what a run has changed."""
-        self.call("run.commit", run=held.run, message="work")
+        self.call("commit.make", branch=held.branch, message="work")
 
     def head(self, branch: str = "main") -> str:
         """Return the commit of a branch."""
@@ -150,6 +150,11 @@ class Repository:
         """Write a tree of (mode, name, object) as it is given, whatever it is."""
         raw = b"".join(mode.encode() + b" " + name + b"\0" + bytes.fromhex(to) for mode, name, to in entries)
         return self.git("hash-object", "-w", "-t", "tree", "--literally", "--stdin", given=raw)
+
+    def root(self) -> list[tuple[str, bytes, str]]:
+        """Return the entries of the root of the branch."""
+        listed = self.git("ls-tree", self.head).splitlines()
+        return [(line.split()[0].lstrip("0"), line.split("\t")[1].encode(), line.split()[2]) for line in listed]
 
     def commit(self, tree: str, message: str = "work") -> str:
         """Write a commit of a tree on top of the branch."""

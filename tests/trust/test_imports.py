@@ -37,6 +37,7 @@ ALLOWED = {
     "time",
     "trust",
     "typing",
+    "urllib",
     "weakref",
     "yaml",
 }
