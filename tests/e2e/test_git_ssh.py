@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pwd
 import shutil
@@ -155,6 +156,23 @@ def test_a_key_runs_git_and_nothing_else_and_falls_with_its_lease(way: Way, tmp_
     assert registered["key"] not in way.nas.run("key", "authorized").stdout
     way.nas.run("key", "remove", registered["key"])
     assert registered["key"] not in [each["key"] for each in way.nas.json("key", "list")]
+
+
+def test_a_lease_that_is_bound_to_a_key_of_ssh_counts_for_that_key_alone(way: Way, tmp_path: Path) -> None:
+    run = way.nas.start()
+    key, other = way.key("agent"), way.key("agent")
+    fingerprint = subprocess.run(["ssh-keygen", "-l", "-f", f"{key}.pub"], capture_output=True, text=True, check=True).stdout.split()[1]
+    bound = json.loads(way.nas.run("lease", "narrow", run["lease"], "--holder", f"ssh:{fingerprint}", "--json").stdout)
+    away = json.loads(way.nas.run("lease", "narrow", run["lease"], "--doors", "http,git", "--json").stdout)
+    way.nas.run("key", "add", f"{key}.pub", "--lease", bound["lease"])
+    way.nas.run("key", "add", f"{other}.pub", "--lease", bound["lease"])
+    way.let_in()
+    assert git(tmp_path, "ls-remote", way.address(run["branch"]), **way.ssh(key))
+    assert "bound to the key" in refused(tmp_path, "ls-remote", way.address(run["branch"]), **way.ssh(other))
+    elsewhere = way.key("agent")
+    way.nas.run("key", "add", f"{elsewhere}.pub", "--lease", away["lease"])
+    way.let_in()
+    assert "the lease counts at git, http only" in refused(tmp_path, "ls-remote", way.address(run["branch"]), **way.ssh(elsewhere))
 
 
 def test_a_person_reads_with_their_own_key(way: Way, tmp_path: Path) -> None:
