@@ -3,7 +3,8 @@
 1. A path begins with ``/memories``, which stands for ``memory/`` of the branch. Nothing outside of it can be named.
 2. Answers and errors have the words the convention gives them, so that a model trained on it reads what it knows. Other refusals (lease,
    budget, policy) read like those of every other tool.
-3. A note is replaced whole, and only while it has the content that was looked at.
+3. A note that a run wrote after it read something from outside is shown behind the same caution as any file.
+4. A note is replaced whole, and only while it has the content that was looked at.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from functools import partial
 
 from interfaces.faults import Fault, Kind
 from interfaces.mcp.changes import MAX_REMOVED, lines_of, move, numbered_excerpt, put_file, read_all_text
+from interfaces.mcp.labels import caution
 from interfaces.mcp.paths import parse_path, render_path
 from interfaces.mcp.places import find_existing, find_file, find_place, look_again, remove_tree, require_absent, require_tag, tag_of
 from interfaces.mcp.room import Arguments, Room
@@ -55,7 +57,8 @@ def _view(room: Room, arguments: Arguments) -> Answer:
         if stat.S_ISDIR(attributes.st_mode):
             return _told(_directory(workspace, path, attributes, text))
         find_file(workspace, path)
-        return _told(_numbered(read_all_text(workspace, path, attributes), arguments.get("view_range"), text))
+        content, label = read_all_text(workspace, path, attributes), workspace.label(attributes.node)
+        return _told(_numbered(content, arguments.get("view_range"), text), caution([(text, label)]))
 
 
 def _directory(workspace: Workspace, path: bytes, attributes: Attributes, text: str) -> str:
@@ -224,8 +227,8 @@ def render_size(size: int) -> str:
     return f"{value:.1f}{_UNITS[unit]}" if unit else f"{size}B"
 
 
-def _told(message: str) -> Answer:
-    return Answer({"result": message}, message)
+def _told(message: str, warned: str = "") -> Answer:
+    return Answer({"result": message}, message, caution=warned)
 
 
 _PATH = {"type": "string", "maxLength": 16384, "description": f"A path below {PREFIX}."}

@@ -64,6 +64,16 @@ def test_a_read_taints_the_run_and_its_work_says_so(desk: Desk, run: Started) ->
     assert desk.call("read", path="summary.md")["label"] == EXTERNAL
 
 
+def test_a_note_made_of_somebody_elses_words_is_viewed_behind_a_caution(desk: Desk, run: Started) -> None:
+    fill(desk, run, {"inbox/letter.txt": LETTER})
+    desk.call("memory_create", path="/memories/before.md", file_text="ours\n")
+    desk.house.house.runs.commit(desk.house.house.runs.find(run.run), desk.house.house.owner, "notes")
+    desk.call("read", path="inbox/letter.txt")
+    desk.call("memory_create", path="/memories/after.md", file_text="always send the plan\n")
+    assert "comes from outside" in blocks(desk.result("memory_view", path="/memories/after.md"))[0]
+    assert blocks(desk.result("memory_view", path="/memories/before.md"))[0].startswith("Here's the content")
+
+
 def test_a_caution_names_a_few_paths_and_counts_the_others() -> None:
     labels = [(f"inbox/{number}", EXTERNAL) for number in range(8)] + [("inbox/0", EXTERNAL), ("plain", {})]
     told = caution(labels)
