@@ -79,3 +79,29 @@ def describe_checks(results: Sequence[CheckResult]) -> tuple[Mapping[str, Any], 
         {"id": result.id, "state": result.state, "required": result.required, "seconds": result.seconds, "output": result.output}
         for result in results
     )
+
+
+def proposal_of(body: Mapping[str, Any]) -> Proposal:
+    """Return the proposal that a document holds."""
+    fields = dict(body)
+    fields["twins"] = tuple(tuple(group) for group in fields["twins"])
+    for name in ("checks", "conflicts"):
+        fields[name] = tuple(fields[name])
+    return Proposal(**fields)
+
+
+def brief_of(proposal: Proposal) -> dict[str, Any]:
+    """Return what the record keeps of a proposal."""
+    names = ("proposal", "run", "branch", "target", "head", "base", "message", "files", "deletes", "bytes")
+    return {name: getattr(proposal, name) for name in names}
+
+
+def merge_message(proposal: Proposal) -> str:
+    """Return the message of the commit that merges a proposal."""
+    return f"Merge {proposal.branch}: {proposal.message}" if proposal.message else f"Merge {proposal.branch}"
+
+
+def conflict_reason(weighed: Weighed) -> str:
+    """Return why a proposal does not merge, in words."""
+    count = len(weighed.conflicts)
+    return f"{count} path{'s' if count > 1 else ''} changed on both sides in ways that do not combine"

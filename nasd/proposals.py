@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -25,7 +25,17 @@ from nasd.evidence import Evidence, EvidenceRoom
 from nasd.ids import make_id
 from nasd.labelling import Labelling
 from nasd.proposal_cards import act_of, gate_reason, likeness_of, make_card, overlapping
-from nasd.proposal_rules import OPEN_STATES, Proposal, Weighed, change_facts, describe_checks
+from nasd.proposal_rules import (
+    OPEN_STATES,
+    Proposal,
+    Weighed,
+    brief_of,
+    change_facts,
+    conflict_reason,
+    describe_checks,
+    merge_message,
+    proposal_of,
+)
 from nasd.proposed_policy import ProposedPolicies
 from nasd.runs import MAIN, Run, Runs
 from nasd.trees import node_at
@@ -38,7 +48,7 @@ from store.names import find_twins
 from trust.errors import AlreadyRefused, Unknown
 from trust.facts import judged
 from trust.gates import Question, act_digest
-from trust.model import Action, Effect, Facts, Gate, GateId, GatePhase, GateState, Identity, LeaseId, PrincipalName
+from trust.model import Action, Effect, Facts, Gate, GateId, GatePhase, GateState, Identity, PrincipalName
 from trust.policy import decide
 
 _KIND = "proposal"
@@ -68,13 +78,13 @@ class Proposals:
     def find(self, proposal: str) -> Proposal:
         """Return a proposal. Raises `Kind.NOT_FOUND`."""
         try:
-            return _proposal(self._trust.document(_KIND, proposal).body)
+            return proposal_of(self._trust.document(_KIND, proposal).body)
         except Unknown:
             raise Fault(Kind.NOT_FOUND, f"{proposal}: no such proposal", hint="`nas proposal list` shows them") from None
 
     def all(self) -> list[Proposal]:
         """Return every proposal, oldest first."""
-        return sorted((_proposal(document.body) for document in self._trust.documents(_KIND)), key=lambda proposal: proposal.proposal)
+        return sorted((proposal_of(document.body) for document in self._trust.documents(_KIND)), key=lambda proposal: proposal.proposal)
 
     def changes(self, proposal: Proposal) -> Sequence[Change]:
         """Return what the proposal changes."""
@@ -92,7 +102,7 @@ class Proposals:
         if waiting is not None:
             return self.document(waiting)
         proposal = self._draft(run, message)
-        with recorded(self._trust, self._appliance.clock, "propose", identity, _brief(proposal)) as outcome:
+        with recorded(self._trust, self._appliance.clock, "propose", identity, brief_of(proposal)) as outcome:
             self._trust.put_document(_KIND, proposal.proposal, asdict(proposal), 0)
             proposal = self._settle(run, proposal, identity, None)
             outcome |= {"state": proposal.state, "reason": proposal.reason, "policy": proposal.policy, "gate": proposal.gate}
@@ -174,7 +184,7 @@ class Proposals:
         """Do what was weighed. Raises `Moved` when the target moved meanwhile; then nothing happened."""
         if weighed.conflicts:
             conflicts = tuple(view_conflict(conflict) for conflict in weighed.conflicts)
-            return self._close(proposal, "conflict", _conflict_reason(weighed), conflicts=conflicts)
+            return self._close(proposal, "conflict", conflict_reason(weighed), conflicts=conflicts)
         if trouble := self._steering.trouble(proposal, weighed.changes, weighed.target_head):
             return self._close(proposal, "refused", trouble)
         if gate is not None and act_digest(gate.subject, act_of(weighed.card)) != gate.act:
@@ -248,14 +258,14 @@ class Proposals:
             asked_by=run.role,
             run=run.run,
             on_behalf_of=run.owner,
-            actors=self._trust.lease(LeaseId(run.lease)).scope.actors,
+            actors=actors_of(self._trust.leases(RunId(run.run))),
             alike=likeness_of(weighed.card),
         )
 
     def _merge(self, run: Run, proposal: Proposal, weighed: Weighed, identity: Identity | None, gate: Gate | None) -> Proposal:
-        body = _brief(proposal) | {"expected": weighed.target_head, "policy": proposal.policy, "gate": gate.id if gate else ""}
+        body = brief_of(proposal) | {"expected": weighed.target_head, "policy": proposal.policy, "gate": gate.id if gate else ""}
         body["judged"] = weighed.judged
-        note = Note(_merge_message(proposal), replace(run.provenance, proposal=proposal.proposal), self._appliance.now())
+        note = Note(merge_message(proposal), replace(run.provenance, proposal=proposal.proposal), self._appliance.now())
         with recorded(self._trust, self._appliance.clock, "merge", identity, body) as outcome:
             self._use(gate, proposal, identity)
             merged = self._engine.merge(proposal.target, weighed.target_head, CommitId(proposal.head), note)
@@ -380,28 +390,6 @@ class Proposals:
         """Return the document of a proposal; `decision` is its state in the words scripts rely on."""
         decision = "refused" if proposal.state in ("stale", "withdrawn") else proposal.state
         return asdict(proposal) | {"decision": decision}
-
-
-def _proposal(body: Mapping[str, Any]) -> Proposal:
-    fields = dict(body)
-    fields["twins"] = tuple(tuple(group) for group in fields["twins"])
-    for name in ("checks", "conflicts"):
-        fields[name] = tuple(fields[name])
-    return Proposal(**fields)
-
-
-def _brief(proposal: Proposal) -> dict[str, Any]:
-    names = ("proposal", "run", "branch", "target", "head", "base", "message", "files", "deletes", "bytes")
-    return {name: getattr(proposal, name) for name in names}
-
-
-def _merge_message(proposal: Proposal) -> str:
-    return f"Merge {proposal.branch}: {proposal.message}" if proposal.message else f"Merge {proposal.branch}"
-
-
-def _conflict_reason(weighed: Weighed) -> str:
-    count = len(weighed.conflicts)
-    return f"{count} path{'s' if count > 1 else ''} changed on both sides in ways that do not combine"
 
 
 def _names(tree: Tree, folder: bytes) -> list[bytes]:
