@@ -48,7 +48,8 @@ from store.names import find_twins
 from trust.errors import AlreadyRefused, Unknown
 from trust.facts import judged
 from trust.gates import Question, act_digest
-from trust.model import Action, Effect, Facts, Gate, GateId, GatePhase, GateState, Identity, PrincipalName
+from trust.leases import actors_of
+from trust.model import Action, Effect, Facts, Gate, GateId, GatePhase, GateState, Identity, PrincipalName, RunId
 from trust.policy import decide
 
 _KIND = "proposal"

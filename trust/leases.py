@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Iterable, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,6 +49,11 @@ def lease_state(lease: Lease, now: int) -> LeaseState:
     if now >= lease.scope.expires:
         return LeaseState.EXPIRED
     return LeaseState.PENDING if now < lease.scope.not_before else LeaseState.LIVE
+
+
+def actors_of(leases: Iterable[Lease]) -> tuple[str, ...]:
+    """Return whoever one of the leases was handed on to, each once: any of them may have done what is asked about."""
+    return tuple(dict.fromkeys(actor for lease in leases for actor in lease.scope.actors))
 
 
 def require_usable(lease: Lease, now: int) -> None:

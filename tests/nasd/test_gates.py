@@ -18,6 +18,7 @@ from trust.errors import AlreadyAnswered, AlreadyRefused, GateClosed, GateMismat
 from trust.gates import LONGEST_BYPASS, Question
 from trust.model import Ask, Decision, Effect, Gate, GateId, GatePhase, GateState, Identity, Position, PrincipalKind
 from trust.policy import default_policy
+from trust.tokens import narrow_token
 
 MANY = {f"many/{number}.txt": b"x" for number in range(201)}
 RULE = "many-files-ask"
@@ -48,6 +49,18 @@ def stricter(tmp_path: Path, *lines: str) -> House:
     return build_house(tmp_path / "home", "reference", text)
 
 
+def test_nobody_whom_a_lease_of_the_run_was_handed_on_to_answers_for_it(house: House) -> None:
+    """However the work was shared out, narrowed by the server or by a secret alone, and whoever proposes it in the end."""
+    run, secret = house.start()
+    house.holder(narrow_token(secret, {"who": ["planner", "ana"]}))
+    gate = gate_of(house, propose(house, run))
+    assert {"planner", "ana"} <= set(gate.excluded)
+    with pytest.raises(NotEntitled):
+        answer(house, gate, person(house, "ana"))
+    answer(house, gate, person(house, "bo"))
+    assert house.trust.gate(gate.id).state is GateState.APPROVED
+
+
 # asked once
 
 
@@ -76,6 +89,26 @@ def test_the_card_says_everything_a_minute_needs(house: House) -> None:
     assert card["on_silence"].startswith("after 1d the proposal is refused")
     assert (card["lease"], card["overlap_paths"]) == (run.lease, [])
     assert {"what", "who", "on_behalf_of", "why", "asks", "rule", "reads", "checks", "on_approve", "on_reject"} <= set(card)
+
+
+def test_every_step_of_a_gate_is_in_the_record_in_order(house: House) -> None:
+    run, _ = house.start()
+    gate = gate_of(house, propose(house, run))
+    answer(house, gate)
+    kinds = [(record.kind, record.phase.value) for record in house.trust.records() if record.kind.startswith(("gate", "merge"))]
+    assert kinds == [
+        *[("gate.open", "intent"), ("gate.open", "outcome"), ("gate.answer", "intent"), ("gate.answer", "outcome")],
+        *[("merge", "intent"), ("gate.acknowledged", "fact"), ("merge", "outcome"), ("gate.closed", "fact")],
+    ]
+    assert house.records("gate.closed") == [{"gate": gate.id, "run": run.run, "state": "approved", "outcome": "merged"}]
+
+
+def test_a_card_says_who_can_answer_and_that_too_few_can(tmp_path: Path) -> None:
+    house = stricter(tmp_path, "approvals: 2")
+    assert gate_of(house, propose(house, house.start()[0])).card["who_can"].startswith("owner: 2 with the role owner are needed")
+    person(house, "bo")
+    assert gate_of(house, propose(house, house.start()[0], MANY | {"x": b"y"})).card["who_can"] == "bo, owner"
+    house.appliance.close()
 
 
 # answered by the right people
@@ -118,7 +151,7 @@ def test_an_approval_lapses_when_nothing_used_it_in_time(house: House) -> None:
     house.gates.tick()
     lapsed = house.trust.gate(gate.id)
     assert (lapsed.state, lapsed.phase) == (GateState.LAPSED, GatePhase.CLOSED)
-    assert house.records("gate.lapsed") == [{"gate": gate.id, "fallback": "reject"}]
+    assert house.records("gate.lapsed") == [{"gate": gate.id, "run": "r1", "fallback": "reject"}]
 
 
 def test_the_fallback_that_was_frozen_decides_what_silence_means(tmp_path: Path) -> None:

@@ -15,9 +15,7 @@ from nasd.client import place
 @verb
 @click.argument("lease", required=False)
 @scope_options
-@click.option(
-    "--offline", is_flag=True, help="Narrow the secret itself, without the server; - as LEASE reads it from standard input."
-)
+@click.option("--offline", is_flag=True, help="Narrow the secret itself, without the server; - as LEASE reads it from standard input.")
 def command(session: Session, lease: str | None, offline: bool, **scope: Any) -> None:
     """Derive a narrower lease, for a sub-agent.
 
