@@ -8,9 +8,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from interfaces.faults import Fault, Kind
@@ -19,8 +19,11 @@ from nasd.authority import policy_in_force
 from nasd.outbox import enqueue
 from nasd.wiring import Appliance
 from trust.gates import Question, act_digest, exclude
-from trust.model import Bypass, Decision, Digest, Gate, GateId, GatePhase, Identity, PrincipalKind
+from trust.model import Ask, Bypass, Decision, Digest, Gate, GateId, GatePhase, Identity, PrincipalKind
 from trust.policy.rules import OWNER
+
+_NAMED = 10
+"""How many of those who can answer a card names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +55,9 @@ class Asking:
         known = self._trust.questions.known(question, now)
         if known is not None:
             return known
-        excluded = exclude(question, self._candidates(question.ask.required_role))
+        candidates = self._candidates(question.ask.required_role)
+        excluded = exclude(question, candidates)
+        question = replace(question, card=dict(question.card) | {"who_can": _name_those(sorted(set(candidates) - excluded), question.ask)})
         body: dict[str, Any] = {
             "subject": question.subject,
             "act": act_digest(question.subject, question.act),
@@ -123,7 +128,9 @@ class Asking:
         with self._trust.transaction():
             taken = self._trust.questions.acknowledge(gate.id, act, now)
             if taken.acknowledged != gate.acknowledged:
-                self._trust.state("gate.acknowledged", identity, {"gate": gate.id, "subject": gate.subject, "act": act}, now)
+                self._trust.state(
+                    "gate.acknowledged", identity, {"gate": gate.id, "run": gate.run, "subject": gate.subject, "act": act}, now
+                )
         return taken
 
     def close(self, gate: Gate, outcome: str, identity: Identity | None) -> Gate:
@@ -135,10 +142,19 @@ class Asking:
             before = self._trust.questions.find(gate.id)
             closed = self._trust.questions.close(gate.id, outcome, now)
             if before.phase is not GatePhase.CLOSED:
-                self._trust.state("gate.closed", identity, {"gate": gate.id, "state": closed.state.value, "outcome": closed.outcome}, now)
+                body = {"gate": gate.id, "run": gate.run, "state": closed.state.value, "outcome": closed.outcome}
+                self._trust.state("gate.closed", identity, body, now)
         return closed
 
     def _candidates(self, role: str) -> list[str]:
         """Return the names of those who could answer by their roles."""
         people = (person for person in self._trust.principals() if not person.disabled and person.kind is not PrincipalKind.AGENT)
         return [person.name for person in people if not self._trust.roles(person).isdisjoint({role, OWNER})]
+
+
+def _name_those(able: Sequence[str], ask: Ask) -> str:
+    """Return in words who can answer, so that a question that nobody can is not waited for."""
+    named = ", ".join(able[:_NAMED]) + (f" and {len(able) - _NAMED} more" if len(able) > _NAMED else "")
+    if len(able) >= ask.approvals:
+        return named
+    return f"{named or 'nobody'}: {ask.approvals} with the role {ask.required_role} are needed, and it ends at its deadline"

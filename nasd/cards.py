@@ -32,7 +32,7 @@ _SECTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("policy change", ("policy_in_words", "policy_wider", "policy_narrower", "policy_asks", "policy_facts", "policy_replay")),
     ("act", ("account", "destination", "method", "path", "paths", "actions", "ttl", "budgets")),
     ("evidence", ("reads", "stale_reads", "labels", "taint", "checks")),
-    ("rule", ("asks", "rule", "who_decides", "answers_so_far", "excluded", "until")),
+    ("rule", ("asks", "rule", "who_decides", "who_can", "answers_so_far", "excluded", "until")),
     ("answers", ("on_approve", "on_reject", "on_silence")),
 )
 _FOLDED = frozenset({"files", "deletes", "bytes"})

@@ -74,9 +74,10 @@ class Gates:
 
         Raises `trust.errors.GateClosed`, `GateMismatch` and `NotEntitled`; then nothing happened.
         """
-        self._supersede_if_moved(self._questions.find(GateId(gate)))
+        asked = self._questions.find(GateId(gate))
+        self._supersede_if_moved(asked)
         verdict = "approve" if approve else "reject"
-        body = {"gate": gate, "digest": digest, "verdict": verdict, "comment": comment, "by": identity.principal.name}
+        body = {"gate": gate, "digest": digest, "verdict": verdict, "comment": comment, "by": identity.principal.name, "run": asked.run}
         with recorded(self._trust, self._appliance.clock, "gate.answer", identity, body) as outcome:
             answered = self._questions.answer(GateId(gate), Digest(digest), approve, identity, comment, self._appliance.now())
             outcome["state"] = answered.state.value
@@ -106,7 +107,7 @@ class Gates:
         now = self._appliance.now()
         with self._trust.transaction():
             withdrawn = self._questions.withdraw(gate.id, comment or "whoever asked took it back", now)
-            self._trust.state("gate.withdrawn", identity, {"gate": gate.id, "comment": comment}, now)
+            self._trust.state("gate.withdrawn", identity, {"gate": gate.id, "run": gate.run, "comment": comment}, now)
         self.carry_out(withdrawn, identity)
         return view_gate(self._questions.find(gate.id))
 
@@ -152,7 +153,7 @@ class Gates:
         with self._trust.transaction():
             ended = self._questions.expire(now)
             for gate in ended:
-                self._trust.state(f"gate.{gate.state.value}", None, {"gate": gate.id, "fallback": gate.fallback}, now)
+                self._trust.state(f"gate.{gate.state.value}", None, {"gate": gate.id, "run": gate.run, "fallback": gate.fallback}, now)
                 if gate.state is GateState.EXPIRED:
                     enqueue(self._appliance, "expired", gate, now)
         for gate in ended:
@@ -177,7 +178,7 @@ class Gates:
         try:
             with self._trust.transaction():
                 superseded = self._questions.supersede(gate.id, successor, now)
-                self._trust.state("gate.superseded", None, {"gate": gate.id, "successor": successor}, now)
+                self._trust.state("gate.superseded", None, {"gate": gate.id, "run": gate.run, "successor": successor}, now)
         except GateClosed:
             return None
         self.carry_out(superseded, None)

@@ -102,7 +102,8 @@ class Sight:
         return commit
 
     def record_filter(self, identity: Identity) -> Callable[[Record], bool]:
-        """Return what tells whether a record is for the caller to read: of its run; below the run's lease, of its own leases.
+        """Return what tells whether a record is for the caller to read: of its run and the ends of its gates; below the run's lease, of its
+        own leases.
 
         For a principal everything passes: whether it may look at all, the policy says before.
         """
@@ -110,7 +111,7 @@ class Sight:
         if lease is None:
             return lambda _: True
         if lease.parent is None:
-            return lambda record: record.run == lease.run
+            return lambda record: record.run == lease.run or (record.kind == "gate.closed" and record.body.get("run") == lease.run)
         below = frozenset(self.appliance.trust.leases_below(lease.id))
         return lambda record: record.lease in below
 

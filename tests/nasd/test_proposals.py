@@ -106,7 +106,7 @@ def test_a_branch_that_moved_after_the_question_supersedes_it_and_says_by_what(h
     assert (gate.state, gate.phase, gate.successor) == (GateState.SUPERSEDED, GatePhase.CLOSED, f"commit:{commit}")
     assert (proposal.state, str(commit) in proposal.reason) == ("stale", True)
     assert house.appliance.engine.branch(MAIN).head == main
-    assert house.records("gate.superseded") == [{"gate": gate.id, "successor": f"commit:{commit}"}]
+    assert house.records("gate.superseded") == [{"gate": gate.id, "run": run.run, "successor": f"commit:{commit}"}]
 
 
 def test_a_later_proposal_supersedes_the_one_that_waits_without_anybody_asking(house: House) -> None:
