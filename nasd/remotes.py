@@ -20,10 +20,11 @@ from interfaces.faults import Fault, Kind
 from interfaces.port import Document
 from nasd.desk import Desk
 from nasd.labelling import Labelling
+from nasd.lineage import Histories
 from nasd.operations.git import Push
 from nasd.outward import Outward, OutwardAct
 from nasd.repositories import HEADS, open_exchange, show
-from nasd.runs import Run
+from nasd.runs import MAIN, Run
 from store.errors import HostileTree, Moved, NotFound
 from store.exchange import Exchange, Limits, Shown
 from store.model import CommitId
@@ -35,6 +36,8 @@ from trust.requests import check_remote
 
 _KIND = "remote"
 _MOST_KNOWN = 64
+_MOST_WEIGHED = 1000
+"""Commits that are looked at path by path before a push; beyond, the names of their roots have to do."""
 FETCH_SECONDS = 600.0
 FETCH_BYTES = 4 << 30
 _LIMITS = Limits()
@@ -86,7 +89,7 @@ class Remotes:
             fresh = list(self._unknown(head, self._known(account, path) if commit == head else []))
             act = {"path": path, "branch": branch, "commit": commit, "head": head, "commits": len(fresh)}
             what = f"push {run.branch} to {branch} of {account.destination}{path} as {account.name}"
-            outward = OutwardAct(account, "push", act, what, self._label(fresh))
+            outward = OutwardAct(account, "push", act, what, self._label(identity, fresh))
             question = {"folder": str(shown.folder), "path": path, "commit": commit, "branch": branch, "seconds": FETCH_SECONDS}
             with self._outward.acting(identity, outward) as outcome:
                 told = self._outward.ask(outward, "push", question)["told"]
@@ -148,8 +151,11 @@ class Remotes:
             seen.update(parents)
             waiting.extend(parents)
 
-    def _label(self, commits: list[CommitId]) -> Label:
-        """Return the join of the labels of everything that these commits brought."""
+    def _label(self, identity: Identity, commits: list[CommitId]) -> Label:
+        """Return the join of the labels of everything that these commits brought, newest first; of very many a label that none is above."""
+        if len(commits) > _MOST_WEIGHED:
+            main = self._engine.branch(MAIN).head
+            return Histories(self._desk.appliance).label(main, commits[:1], identity.lease.scope if identity.lease else None)
         labelling, label = Labelling(self._desk.appliance), DEFAULT
         for commit in commits:
             parent = next(iter(self._engine.read_commit(commit).parents), None)

@@ -166,6 +166,18 @@ def test_a_push_of_something_sensitive_asks_also_when_a_later_commit_removed_it(
     assert push(house, holder, run)["commits"] == 2
 
 
+def test_a_long_history_is_weighed_by_what_its_roots_ever_held(house: House, remote: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run, holder = everything(house)
+    house.write(run, {"private/plan.txt": b"a plan that is long enough to be known again\n"})
+    house.runs.commit(run, holder, "the plan")
+    house.write(run, {"private/plan.txt": None})
+    house.runs.commit(run, holder, "not here")
+    monkeypatch.setattr("nasd.remotes._MOST_WEIGHED", 1)
+    with pytest.raises(Fault) as caught:
+        push(house, holder, run)
+    assert caught.value.kind is Kind.GATED
+
+
 def test_a_push_never_forces(house: House, remote: Path, tmp_path: Path) -> None:
     run, holder = everything(house)
     house.write(run, {"src/mine.py": b"mine\n"})
