@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.attacks.stand import LETTER, PLAN, Repository, Stand, open_stand
+from tests.attacks.stand import LETTER, PLAN, TREE, Repository, Stand, open_stand
 from tests.contract.doors.clients import OTHERS
 from tests.contract.doors.clients.door import Door
 from tests.contract.doors.clients.http import HTTP, Files
@@ -31,13 +31,19 @@ from tests.e2e.conftest import needs_fuse
 
 pytestmark = pytest.mark.slow
 
-SOURCES = {"external/internal": ("inbox/letter.txt", LETTER), "internal/sensitive": ("private/plan.txt", PLAN)}
+SOURCES = {"external/internal": ("inbox", LETTER), "internal/sensitive": ("private", PLAN)}
+OWN = {
+    f"{folder}/{name}.txt": content + name.encode()
+    for folder, content in SOURCES.values()
+    for name in ("mount", "HTTP", "WebDAV", "S3", "git", "MCP", "renamed")
+}
+"""A file of each label for each door: bytes that one run gave a higher label keep it wherever somebody writes them again."""
 NUMBERS = count(1)
 
 
 @pytest.fixture(scope="module")
 def stand(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stand]:
-    with open_stand(tmp_path_factory.mktemp("laundering")) as opened:
+    with open_stand(tmp_path_factory.mktemp("laundering"), TREE | OWN) as opened:
         yield opened
 
 
@@ -82,7 +88,8 @@ WAYS: tuple[Callable[[Client, str, str, bytes], None], ...] = (copies, moves, re
 @pytest.mark.parametrize("door", each_of(*OTHERS))
 def test_a_label_follows_content_through_every_door(stand: Stand, door: Door, way: Callable[..., None], label: str) -> None:
     held, target = stand.start(), fresh()
-    source, content = SOURCES[label]
+    source = f"{SOURCES[label][0]}/{door.name}.txt"
+    content = OWN[source]
     with closing(door.connect(stand, held)) as client:
         way(client, source, target, content)
     stand.commit(held)
@@ -97,7 +104,7 @@ def test_a_label_follows_content_through_every_door(stand: Stand, door: Door, wa
 def test_a_merged_label_is_on_main_and_taints_who_reads_it_there(stand: Stand, door: Door) -> None:
     held, target = stand.start(paths=["work/**", "inbox/**"]), fresh()
     with closing(door.connect(stand, held)) as client:
-        copies(client, "inbox/letter.txt", target, LETTER)
+        copies(client, f"inbox/{door.name}.txt", target, OWN[f"inbox/{door.name}.txt"])
     made = stand.call("proposal.make", run=held.run, message="a letter")
     assert made["state"] == "merged", made
     assert stand.label("main", target) == "external/internal"
@@ -165,7 +172,7 @@ def test_a_zip_made_by_a_program_of_the_run(stand: Stand, tmp_path: Path) -> Non
     assert stand.label(held.branch, target) == "external/internal"
 
 
-def test_copies_of_s3_by_parts_and_between_buckets(stand: Stand) -> None:
+def test_a_copy_of_s3_by_parts(stand: Stand) -> None:
     held, target = stand.start(), fresh()
     with closing(S3.connect(stand, held)) as client:
         assert isinstance(client, Bucket)
@@ -176,10 +183,8 @@ def test_copies_of_s3_by_parts_and_between_buckets(stand: Stand) -> None:
         etag = told.partition(b"<ETag>")[2].partition(b"</ETag>")[0].decode()
         parts = f"<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag>{etag}</ETag></Part></CompleteMultipartUpload>"
         client.ask("POST", target, parts.encode(), query=f"uploadId={upload}")
-        other = fresh()
-        client.ask("PUT", other, headers={"x-amz-copy-source": "/main/inbox/letter.txt"})
     stand.commit(held)
-    assert stand.label(held.branch, target) == stand.label(held.branch, other) == "external/internal"
+    assert stand.label(held.branch, target) == "external/internal"
 
 
 @pytest.mark.parametrize("method", ["COPY", "MOVE"])
@@ -215,7 +220,7 @@ def test_git_renames_and_rewrites_on_its_own_side(stand: Stand) -> None:
     held, target = stand.start(), fresh()
     with closing(Repository(stand, held)) as repository:
         repository.git("checkout", "-q", repository.head)
-        repository.git("mv", "inbox/letter.txt", target)
+        repository.git("mv", "inbox/renamed.txt", target)
         repository.git("commit", "-qam", "Nas-Label: owner/public\n\nNas-Origin: owner")
         repository.git("notes", "add", "-m", "nas: origin=owner")
         repository.git("push", "-q", "origin", f"HEAD:refs/heads/{held.branch}")
