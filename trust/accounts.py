@@ -277,7 +277,7 @@ def _check_presenting(account: Account) -> None:
         raise AccountInvalid(account.name, "of kind header needs the name of the header that carries the secret, such as x-api-key")
     if account.kind in (AccountKind.BASIC, AccountKind.GIT) and not account.username:
         raise AccountInvalid(account.name, f"of kind {account.kind.value} needs a username")
-    if any(not 0x20 < ord(letter) < 0x7F or letter in ":@/" for letter in account.username):
+    if any(not 0x20 < ord(letter) < 0x7F or letter == ":" for letter in account.username):
         raise AccountInvalid(account.name, "the username has characters that it cannot be sent with")
     forbidden = account.headers & FORBIDDEN_HEADERS
     if forbidden or not all(set(name) <= _TOKEN and name for name in account.headers):

@@ -93,8 +93,8 @@ def _check(account: Account, path: str, branch: str, *, push: bool) -> None:
 
 
 def _url(account: Account, path: str) -> str:
-    here = account.destination
-    return f"{here.scheme}://{account.username}@{here.authority}{here.prefix}{path}"
+    # Without the user, whose name could be read as a host; git is told it together with the password.
+    return f"{account.destination}{path}"
 
 
 def _run(account: Account, folder: Path, arguments: Sequence[str], secret: Secret, bounds: GitBounds) -> str:

@@ -69,6 +69,14 @@ def test_a_branch_is_fetched_with_the_password(url: str, remote: Path, ours: Pat
     assert fetch(account(url), ours, "/org/a.git", "main", SECRET, GitBounds()) == git(remote, "rev-parse", "main")
 
 
+@pytest.mark.parametrize("username", ["evil.example?", "evil.example#", "a@b/c", "%40"])
+def test_no_name_of_a_user_is_read_as_a_host(url: str, ours: Path, username: str) -> None:
+    with upstream() as here:
+        with pytest.raises(Fault):
+            fetch(account(here.url, username=username), ours, "/org/a.git", "main", SECRET, GitBounds())
+        assert here.seen[0].target.startswith("/org/a.git/info/refs")
+
+
 def test_the_password_is_in_no_argument_no_variable_and_no_file(url: str, ours: Path, tmp_path: Path) -> None:
     found: list[str] = []
     stop = threading.Event()
