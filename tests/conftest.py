@@ -6,8 +6,13 @@ No test is timed: a deadline would fail on a busy machine and nowhere else.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 from hypothesis import settings
+
+from tests import reasons
+from trust.policy import decide
 
 settings.register_profile("same", deadline=None, derandomize=True)
 settings.register_profile("other", deadline=None)
@@ -27,3 +32,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def thorough(request: pytest.FixtureRequest) -> bool:
     """Tell whether the long form was asked for."""
     return bool(request.config.getoption("--thorough"))
+
+
+@pytest.fixture(autouse=True)
+def every_denial_has_a_reason() -> Iterator[None]:
+    """Fail a test in which a decision that is not to allow lacks its reason, its rule, its place or a way on."""
+    reasons.watch(decide)
+    yield
+    assert reasons.take() == []
