@@ -35,7 +35,8 @@ SOURCES = {"external/internal": ("inbox", LETTER), "internal/sensitive": ("priva
 OWN = {
     f"{folder}/{name}.txt": content + name.encode()
     for folder, content in SOURCES.values()
-    for name in ("mount", "HTTP", "WebDAV", "S3", "git", "MCP", "renamed")
+    for door in OTHERS
+    for name in (door.name, f"merged-{door.name}", "renamed")
 }
 """A file of each label for each door: bytes that one run gave a higher label keep it wherever somebody writes them again."""
 NUMBERS = count(1)
@@ -102,9 +103,9 @@ def test_a_label_follows_content_through_every_door(stand: Stand, door: Door, wa
 
 @pytest.mark.parametrize("door", each_of(*OTHERS))
 def test_a_merged_label_is_on_main_and_taints_who_reads_it_there(stand: Stand, door: Door) -> None:
-    held, target = stand.start(paths=["work/**", "inbox/**"]), fresh()
+    held, target, source = stand.start(paths=["work/**", "inbox/**"]), fresh(), f"inbox/merged-{door.name}.txt"
     with closing(door.connect(stand, held)) as client:
-        copies(client, f"inbox/{door.name}.txt", target, OWN[f"inbox/{door.name}.txt"])
+        copies(client, source, target, OWN[source])
     made = stand.call("proposal.make", run=held.run, message="a letter")
     assert made["state"] == "merged", made
     assert stand.label("main", target) == "external/internal"
@@ -176,7 +177,7 @@ def test_a_copy_of_s3_by_parts(stand: Stand) -> None:
     held, target = stand.start(), fresh()
     with closing(S3.connect(stand, held)) as client:
         assert isinstance(client, Bucket)
-        source = {"x-amz-copy-source": f"/{held.branch}/inbox/letter.txt"}
+        source = {"x-amz-copy-source": f"/{client._bucket}/inbox/letter.txt"}
         begun = client.ask("POST", target, query="uploads").body
         upload = begun.partition(b"<UploadId>")[2].partition(b"</UploadId>")[0].decode()
         told = client.ask("PUT", target, headers=source, query=f"partNumber=1&uploadId={upload}").body
@@ -295,7 +296,7 @@ def test_tags_and_metadata_of_s3_lower_nothing(stand: Stand) -> None:
             lambda: client.ask(
                 "PUT",
                 target,
-                headers={"x-amz-copy-source": f"/{held.branch}/{target}", "x-amz-metadata-directive": "REPLACE", "x-amz-meta-nas": "1"},
+                headers={"x-amz-copy-source": f"/{client._bucket}/{target}", "x-amz-metadata-directive": "REPLACE", "x-amz-meta-nas": "1"},
             ),
         ):
             try:

@@ -70,7 +70,7 @@ def raw_s3(stand: Stand, held: Held) -> Iterator[Ask]:
         client.told.clear()
         try:
             if method == "GET":  # as a key, and as the source of a copy
-                client.ask("PUT", "work/copied", headers={"x-amz-copy-source": f"/{held.branch}/{_sendable(path)}"})
+                client.ask("PUT", "work/copied", headers={"x-amz-copy-source": f"/{client._bucket}/{_sendable(path)}"})
                 client.ask("GET", "work/copied")
             client.ask(method, _sendable(path), b"x" if method == "PUT" else b"")
         except Refused:

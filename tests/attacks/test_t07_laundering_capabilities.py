@@ -54,7 +54,7 @@ def test_no_object_is_taken_by_naming_its_hash(stand: Stand) -> None:
         assert repository.push(commit).returncode != 0
     with closing(S3.connect(stand, held)) as client:
         assert isinstance(client, Bucket)
-        for source in (f"/{held.branch}/secret/plan.txt", "/main/secret/plan.txt", f"/{held.run}/secret/plan.txt"):
+        for source in (f"/{client._bucket}/secret/plan.txt", "/main/secret/plan.txt", f"/{held.run}/secret/plan.txt"):
             with pytest.raises(Refused):
                 client.ask("PUT", "work/taken", headers={"x-amz-copy-source": source})
     assert stand.nas.get_file(held.branch, "work/taken") is None

@@ -71,7 +71,7 @@ def test_no_handler_of_s3_forgets_the_narrowing(stand: Stand) -> None:
             assert hidden not in listed
         for source in ("work/a.txt", "secret/plan.txt"):
             with pytest.raises(Refused):
-                client.ask("PUT", "work/deep/taken", headers={"x-amz-copy-source": f"/{held.branch}/{source}"})
+                client.ask("PUT", "work/deep/taken", headers={"x-amz-copy-source": f"/{client._bucket}/{source}"})
             with pytest.raises(Refused):
                 client.ask("GET", source, query="tagging")
             with pytest.raises(Refused):
