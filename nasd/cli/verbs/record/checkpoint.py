@@ -8,9 +8,9 @@ from nasd.cli.session import Session, verb
 
 @verb
 def command(session: Session) -> int:
-    """Sign the head of the record now, keep it outside, and have it cosigned.
+    """Sign the head of the record now and keep it outside.
 
-    Prints the checkpoint. Ends with 1 when a place or a witness did not take it.
+    Has the witnesses cosign it and prints it. Ends with 1 when a place or a witness did not take it.
     """
     document = session.client.post("/v1/records/checkpoint")
 

@@ -16,7 +16,7 @@ from nasd.client import NoDaemon
 @click.argument("folder", type=click.Path(path_type=Path))
 @click.option("--after", type=click.IntRange(min=0), help="Only records after this sequence.")
 def command(session: Session, folder: Path, after: int | None) -> None:
-    """Write the record to a folder, with all that verifying it needs.
+    """Write the record and what verifies it to a folder.
 
     `nas-verify FOLDER --log-key KEY` checks it anywhere, without this appliance. The folder must not exist, and is written by the daemon;
     without one, by this command.

@@ -8,7 +8,7 @@ from nasd.cli.session import Session, verb
 
 @verb
 def command(session: Session) -> int:
-    """Tell how far the record is signed, kept elsewhere and cosigned.
+    """Tell how far the record is signed and witnessed.
 
     Ends with 1 when a place or a witness did not take the last checkpoint.
     """
