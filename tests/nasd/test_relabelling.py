@@ -14,7 +14,7 @@ from nasd.relabelling import RULE
 from nasd.runs import MAIN, Run
 from tests.nasd.conftest import House
 from trust.labels import DEFAULT, Label, Origin, Sensitivity, join_all
-from trust.model import GateState, Identity, PrincipalKind
+from trust.model import GatePhase, GateState, Identity, PrincipalKind
 from trust.policy import default_policy
 
 EXTERNAL = Label(Origin.EXTERNAL, Sensitivity.INTERNAL)
@@ -222,7 +222,8 @@ def test_a_guard_about_endorsing_refuses_or_says_how_people_are_asked(house: Hou
         assert (gate.approvals, gate.rule) == (2, "two-endorse")
 
 
-def test_the_label_is_lowered_together_with_spending_the_approval(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+def approve_and_crash(house: House, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Approve an endorsement whose carrying out fails in the last moment."""
     merge(house, {"inbox/letter.txt": LETTER})
     asked = call(house, "label.endorse", branch=MAIN, path="inbox/letter.txt", origin="internal", reason="x")
 
@@ -233,6 +234,20 @@ def test_the_label_is_lowered_together_with_spending_the_approval(house: House, 
         patched.setattr(type(house.trust.ledger), "endorse", crash)
         with pytest.raises(OSError, match="power cut"):
             approve(house, asked)
+    return asked
+
+
+def test_a_label_that_rose_between_approval_and_carrying_out_stays(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = approve_and_crash(house, monkeypatch)
+    call(house, "label.mark", pattern="inbox/**", sensitivity="sensitive")
+    house.reconciliation.finish()
+    assert label_of(house, "inbox/letter.txt") == ("external", "sensitive")
+    gate = house.trust.gate(asked["gate"])
+    assert (gate.phase, gate.outcome) == (GatePhase.CLOSED, "stale")
+
+
+def test_the_label_is_lowered_together_with_spending_the_approval(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    approve_and_crash(house, monkeypatch)
     assert label_of(house, "inbox/letter.txt")[0] == "external"
     house.reconciliation.finish()
     assert label_of(house, "inbox/letter.txt")[0] == "internal", "what was approved is carried out at the next start"
