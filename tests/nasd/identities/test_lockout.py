@@ -73,14 +73,14 @@ def strike_often(path: Path, times: int) -> None:
 def test_processes_count_together_and_none_is_lost(tmp_path: Path) -> None:
     path = tmp_path / "attempts"
     context = multiprocessing.get_context("spawn")
-    workers = [context.Process(target=strike_often, args=(path, 200)) for _ in range(3)]
+    workers = [context.Process(target=strike_often, args=(path, 200)) for _ in range(2)]
     for worker in workers:
         worker.start()
     for worker in workers:
         worker.join()
         assert worker.exitcode == 0
     attempts = Attempts(path)
-    assert attempts.find("ana", "192.0.2.1").count == 600
+    assert attempts.find("ana", "192.0.2.1").count == 400
     assert attempts.find("ana", "192.0.2.2").count == 0
     attempts.close()
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -92,7 +92,7 @@ def test_a_flood_over_invented_names_neither_grows_the_file_nor_frees_who_waits(
     for _ in range(FREE + 8):
         attempts.strike("ana", "192.0.2.1", now=NOW, free=FREE)
     attempts.establish(b"right", NOW)
-    for number in range(40_000):
+    for number in range(20_000):
         attempts.strike(f"invented {number}", "192.0.2.1", now=NOW, free=FREE)
     assert attempts.find("ana", "192.0.2.1").wait(NOW) == 128.0
     assert path.stat().st_size == _SIZE
