@@ -25,6 +25,7 @@ from typing import Any
 from trust.canonical import canonical
 from trust.errors import AlreadyAnswered, GateClosed, GateMismatch, NotEntitled, ScopeInvalid
 from trust.model import Answer, Ask, Bypass, Digest, Gate, GateId, GatePhase, GateState, Identity, PrincipalKind
+from trust.policy.decide import POLICY_CHANGE
 from trust.policy.rules import OWNER
 
 FALLBACKS = frozenset({"reject", "withdraw"})
@@ -265,6 +266,8 @@ def make_bypass(number: GateId, rule: str, policy: str, by: Identity, reason: st
     """Return a bypass of a rule as it reads in the policy of this hash. Raises `NotEntitled`, `ScopeInvalid`."""
     if by.lease is not None or OWNER not in by.roles or by.principal.kind is not PrincipalKind.HUMAN:
         raise NotEntitled(rule, f"{by.principal.name} is no person with the role {OWNER}")
+    if rule == POLICY_CHANGE:
+        raise NotEntitled(rule, "a change of the policy is always asked about")
     if not reason.strip():
         raise ScopeInvalid(rule, "a bypass needs a reason")
     if not 0 < seconds <= LONGEST_BYPASS:
@@ -281,4 +284,5 @@ def covering(bypasses: Iterable[Bypass], asking: Iterable[str], policy: str, now
     """Return one live bypass for each of the rules that ask, nothing when one of them is not bypassed."""
     live = {bypass.rule: bypass for bypass in bypasses if is_live(bypass, policy, now)}
     wanted = tuple(asking)
-    return tuple(live[rule] for rule in wanted) if wanted and all(rule in live for rule in wanted) else ()
+    covered = bool(wanted) and POLICY_CHANGE not in wanted and all(rule in live for rule in wanted)
+    return tuple(live[rule] for rule in wanted) if covered else ()

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from nasd.bypasses import Bypasses
 from nasd.policy_source import POLICY_PATH, policy_digest
 from nasd.proposals import Proposals
 from nasd.runs import Run
@@ -47,6 +48,13 @@ def test_a_policy_that_asks_about_nothing_asks_about_itself(tmp_path: Path) -> N
     approve(house, gate_of(house, document))
     assert house.trust.adopted_policy()[0] == PERMISSIVE + "guards: []\n"
     house.appliance.close()
+
+
+def test_a_bypass_of_what_asks_about_the_policy_leaves_the_question_that_is_built_in(house: House) -> None:
+    Bypasses(house.appliance).open(house.owner, "policy-asks", 1800, "in a hurry")
+    run, _ = house.start()
+    assert propose(house, run, default_policy() + "# one\n")["decision"] == "gated"
+    assert house.records("gate.bypassed") == []
 
 
 def test_people_see_what_a_policy_decides_differently_and_what_it_would_have_decided(house: House) -> None:

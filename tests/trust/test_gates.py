@@ -28,6 +28,7 @@ from trust.gates import (
 )
 from trust.model import (
     Ask,
+    Bypass,
     Digest,
     Gate,
     GateId,
@@ -47,6 +48,7 @@ QUESTION = Question("proposal:p1", ACT, {"what": "merge"}, Ask("reviewer", 90, u
 NOW = 10
 GATE = make_gate(GateId("g1"), QUESTION, ["coder"], NOW)
 LEASE = Lease(LeaseId("l1"), RunId("r1"), PrincipalName("coder"), PrincipalName("ana"), WHOLE_TREE, 0)
+from trust.policy.decide import POLICY_CHANGE
 
 
 def person(name: str, *roles: str, kind: PrincipalKind = PrincipalKind.HUMAN) -> Identity:
@@ -275,6 +277,14 @@ def test_a_bypass_covers_one_rule_of_one_policy_for_its_time() -> None:
     assert covering([big], ("big", "small"), "h1", 120) == ()
     assert covering([big], ("big",), "h2", 120) == ()
     assert covering([big], (), "h1", 120) == ()
+
+
+def test_a_change_of_the_policy_is_never_bypassed() -> None:
+    with pytest.raises(NotEntitled):
+        make_bypass(GateId("b1"), POLICY_CHANGE, "h1", ANA, "why", 60, 100)
+    forged = Bypass(GateId("b1"), POLICY_CHANGE, "h1", "ana", "why", 100, 160)
+    big = make_bypass(GateId("b2"), "big", "h1", ANA, "why", 60, 100)
+    assert covering([forged, big], ("big", POLICY_CHANGE), "h1", 120) == ()
 
 
 def test_every_refusal_is_told_in_words() -> None:
