@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
+import trust.policy
 from trust.model import Action, BudgetKind, PrincipalKind
 from trust.policy import check_policy, policy_schema
+from trust.policy.checking import _CODES
 from trust.policy.quantities import DURATION_UNITS, SIZE_UNITS
 
 PAGE = (Path(__file__).parents[3] / "docs/reference/policy.md").read_text()
@@ -46,4 +48,17 @@ def test_every_unit_is_named() -> None:
 
 def test_the_examples_compile() -> None:
     examples = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
-    assert examples and all(check_policy(example, "policy.md") == () for example in examples)
+    whole = [example if "version:" in example else f"version: 1\nroles: {{owner: [ana]}}\n{example}" for example in examples]
+    assert whole and [finding for example in whole for finding in check_policy(example, "policy.md")] == []
+
+
+def codes() -> set[str]:
+    """Return every code that a finding can have."""
+    source = "".join(path.read_text() for path in sorted(Path(trust.policy.__file__).parent.glob("*.py")))
+    named = re.findall(r'(?:_error|_warning|\bnote|_note)\(\s*"([a-z-]+)"', source)
+    return {*named, *_CODES.values(), "out-of-bounds", "missing-key", "unknown-key"}
+
+
+def test_every_code_of_a_finding_is_explained() -> None:
+    assert len(codes()) > 35
+    assert [code for code in sorted(codes()) if f"`{code}`" not in PAGE] == []
