@@ -42,13 +42,13 @@ from trust.model import (
     PrincipalName,
     RunId,
 )
+from trust.policy.decide import POLICY_CHANGE
 
 ACT = {"verb": "merge", "head": "abc", "policy": "h1"}
 QUESTION = Question("proposal:p1", ACT, {"what": "merge"}, Ask("reviewer", 90, use_within=60), "big", "coder", run="r1", on_behalf_of="ana")
 NOW = 10
 GATE = make_gate(GateId("g1"), QUESTION, ["coder"], NOW)
 LEASE = Lease(LeaseId("l1"), RunId("r1"), PrincipalName("coder"), PrincipalName("ana"), WHOLE_TREE, 0)
-from trust.policy.decide import POLICY_CHANGE
 
 
 def person(name: str, *roles: str, kind: PrincipalKind = PrincipalKind.HUMAN) -> Identity:
