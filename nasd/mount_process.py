@@ -25,12 +25,12 @@ from interfaces.port import Document
 from nasd.config import Settings
 from nasd.errors import StartError
 from nasd.faults import as_fault
+from nasd.identities.presence import Presence
 from nasd.processes import describe_failure, report_to
 from nasd.wiring import open_appliance
 from nasd.workspace import BranchWorkspace
 from nasd.workspaces import identity_of, open_workspace
 from trust.errors import TrustError
-from trust.leases import require_presented
 
 FLUSH_SECONDS = 1.0
 log = logging.getLogger("nasd.mount")
@@ -57,7 +57,7 @@ def _serve(spec: dict[str, Any], report: int) -> None:
     check_mountpoint(mountpoint, [Path(spec["home"])])
     appliance = open_appliance(Settings(home=Path(spec["home"])), "gateway")
     identity = identity_of(appliance, principal=spec["principal"], lease=spec["lease"], door="mount")
-    require_presented(identity.scope, "mount", frozenset())
+    Presence(appliance.trust).demand(identity, "mount", frozenset(), appliance.now())
     workspace = open_workspace(appliance, identity, spec["branch"], _no_commit)
     options = Options(uid=os.getuid(), gid=os.getgid(), allow_other=spec["allow_other"])
     stop = threading.Event()

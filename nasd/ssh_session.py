@@ -20,6 +20,7 @@ from nasd.config import Settings
 from nasd.entrance import IdentifiedCaller
 from nasd.faults import as_fault
 from nasd.gateway import GatewayControl
+from nasd.identities.presence import Presence
 from nasd.identities.proofs import proofs_of
 from nasd.keys import Keys
 from nasd.link import LinkClient
@@ -30,7 +31,6 @@ from nasd.wiring import Appliance, open_appliance
 from nasd.workspaces import identity_of
 from store.errors import StoreError
 from trust.errors import TrustError
-from trust.leases import require_presented
 
 _PIECE = 1 << 18
 _THREADS = 4
@@ -54,7 +54,7 @@ def _identify(appliance: Appliance, key: str) -> IdentifiedCaller:
     try:
         registered = Keys(appliance.trust).find(key)
         identity = identity_of(appliance, principal=registered.principal, lease=registered.lease, door="ssh", method="key")
-        require_presented(identity.scope, "ssh", proofs_of(fingerprint=registered.fingerprint))
+        Presence(appliance.trust).demand(identity, "ssh", proofs_of(fingerprint=registered.fingerprint), appliance.now())
         return IdentifiedCaller(identity)
     except (StoreError, TrustError) as error:
         raise as_fault(error) from error

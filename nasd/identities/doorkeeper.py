@@ -31,13 +31,13 @@ from nasd.identities.keysets import PAUSE, Unreachable
 from nasd.identities.lockout import FREE, FREE_ADDRESS, begins_burst, block_of, is_shared
 from nasd.identities.oidc import Assertions
 from nasd.identities.passwords import PREFIX, AppPasswords
+from nasd.identities.presence import Presence
 from nasd.identities.proofs import proofs_of
 from nasd.identities.provisioning import resolve
 from nasd.wiring import Appliance
 from trust.credentials import Claim
 from trust.derived import SigningKey
 from trust.errors import Unauthenticated, Unknown
-from trust.leases import require_presented
 from trust.model import Identity, LeaseId
 from trust.presented import digest_of
 from trust.tokens import MOUNT_PREFIX, PRINCIPAL_PREFIX, parse_lease_token
@@ -64,6 +64,7 @@ class Doorkeeper:
         self._assertions = Assertions(settings.issuers, time.monotonic)
         self._passwords = AppPasswords(appliance.trust, appliance.entropy)
         self._certificates = Certificates(appliance.trust)
+        self._presence = Presence(appliance.trust)
         self._established: set[bytes] = set()
 
     def bearer(self, secret: str, arrival: Arrival) -> Identity:
@@ -110,7 +111,7 @@ class Doorkeeper:
     def admit(self, claim: Claim, arrival: Arrival) -> Identity:
         """Return whom a proven claim speaks for. Raises what `Trust.admit` raises."""
         identity = self._trust.admit(claim, self._appliance.now())
-        return _arrived(_by("token" if claim.token else "lease", identity), arrival)
+        return self._arrived(_by("token" if claim.token else "lease", identity), arrival)
 
     def refuse_signature(self, claim: Claim, arrival: Arrival) -> None:
         """Count a wrong signature. Raises `Kind.THROTTLED` for who has to wait; the door says the rest in its own words."""
@@ -121,11 +122,26 @@ class Doorkeeper:
     def flush(self) -> None:
         """Write down what was counted on the way."""
         self._passwords.flush()
+        self._presence.flush(self._appliance.now())
 
     def close(self) -> None:
         """Write down what was counted and let go of everything; nobody calls any more."""
         self._passwords.flush()
+        self._presence.flush()
         self._attempts.close()
+
+    def _arrived(self, identity: Identity, arrival: Arrival) -> Identity:
+        """Return who came in at a door.
+
+        Raises `trust.errors.WrongDoor`, `trust.errors.HolderUnproven`; `Kind.DENIED` for mount credentials elsewhere than at HTTP.
+        """
+        door = arrival.door
+        if identity.method == MOUNTING:
+            if door not in ("", "http"):
+                raise Fault(Kind.DENIED, f"a mount credential is none for {door}", hint="show it to `nas mount`, as --lease-file")
+            door = "mount"
+        self._presence.demand(identity, door, proofs_of(arrival.certificate), self._appliance.now())
+        return replace(identity, door=door)
 
     # -- ways in ------------------------------------------------------------------------------------------------------
 
@@ -183,7 +199,7 @@ class Doorkeeper:
     def _weigh(self, subject: str, arrival: Arrival, recognise: Callable[[], Identity]) -> Identity:
         """Recognise a credential, and count it where it is wrong."""
         try:
-            return _arrived(recognise(), arrival)
+            return self._arrived(recognise(), arrival)
         except Unauthenticated as error:
             raise self._count(subject, arrival, as_fault(error)) from error
 
@@ -236,17 +252,6 @@ class Doorkeeper:
 
 def _by(method: str, identity: Identity) -> Identity:
     return replace(identity, method=method)
-
-
-def _arrived(identity: Identity, arrival: Arrival) -> Identity:
-    """Return who came in at a door. Raises `trust.errors.WrongDoor`, `trust.errors.HolderUnproven`; `Kind.DENIED` for mount credentials."""
-    door = arrival.door
-    if identity.method == MOUNTING:
-        if door not in ("", "http"):
-            raise Fault(Kind.DENIED, f"a mount credential is none for {door}", hint="show it to `nas mount`, as --lease-file")
-        door = "mount"
-    require_presented(identity.scope, door, proofs_of(arrival.certificate))
-    return replace(identity, door=door)
 
 
 def _root_of(lease_token: str) -> str:

@@ -137,6 +137,19 @@ def test_a_lease_that_is_bound_to_a_certificate_counts_for_who_comes_with_it(doo
         doors.control.authenticate_basic(user, password, Arrival("webdav"))
 
 
+def test_a_lease_shown_where_it_does_not_count_is_recorded_once_and_counted(doors: HouseOfDoors) -> None:
+    secret = narrow_offline(doors.start_run().secret, {"doors": ["s3"], "holder": SSH}, NOW)["secret"]
+    lease = lease_of(secret)
+    for door in ("http", "http", "s3", "http"):
+        with pytest.raises(Fault):
+            doors.control.authenticate(secret, Arrival(door, "203.0.113.9"))
+    told = [record for record in doors.house.trust.records(kind="denied") if record.body["lease"] == lease]
+    assert [(record.lease, record.body["path"], record.body["rule"]) for record in told] == [
+        (lease, "http", "doors"),
+        (lease, "s3", "holder"),
+    ]
+
+
 def test_a_request_to_start_says_what_its_lease_will_be_held_to(doors: HouseOfDoors) -> None:
     wanted = {"role": "coder", "doors": ["http"], "ceiling": "internal/internal", "actors": ["planner"], "holder": SSH, "depth": 2}
     run = doors.call(doors.owner, "run.start", wanted)
