@@ -14,6 +14,7 @@ from typing import Any
 
 from interfaces.faults import Fault
 from nasd.accounts import Accounts
+from nasd.fetched import remove_leftovers
 from nasd.gates import Gates
 from nasd.identities.recovery import resolvers_of
 from nasd.labelling import Labelling
@@ -71,6 +72,7 @@ class Reconciliation:
     def finish(self) -> list[str]:
         """Conclude every open intent, then carry out decided gates and waiting merges; return a line for each."""
         lines = [self._conclude(record) for record in self._appliance.trust.unconcluded()]
+        lines += remove_leftovers(self._appliance)
         lines += self._attempt("decided gates", self._gates.finish)
         for proposal in [proposal for proposal in self._proposals.all() if proposal.state == "merging"]:
             lines += self._attempt(f"proposal {proposal.proposal}", partial(self._proposals.resume, proposal))

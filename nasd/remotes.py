@@ -1,7 +1,6 @@
 """Git remotes through accounts: a branch of a remote comes into a run's branch, a run's branch goes to one.
 
-1. A fetch is a push by the remote: git fills a quarantine, and every path is decided, charged and labelled as if the run had pushed it.
-   It moves the branch forward only.
+1. What is fetched fills a quarantine; `nasd.fetched` takes it in.
 2. What a push would tell the remote is every commit that it is not known to have. Their labels, path by path and commit by commit, are
    part of the decision: what a later commit took away again leaves with the history all the same.
 3. What a remote is known to have is what was fetched from it or pushed to it before; nobody is asked, so that the decision comes first.
@@ -19,14 +18,14 @@ from typing import Any
 from interfaces.faults import Fault, Kind
 from interfaces.port import Document
 from nasd.desk import Desk
+from nasd.fetched import Fetched
 from nasd.labelling import Labelling
 from nasd.lineage import Histories
-from nasd.operations.git import Push
 from nasd.outward import Outward, OutwardAct
 from nasd.repositories import HEADS, open_exchange, show
 from nasd.runs import MAIN, Run
-from store.errors import HostileTree, Moved, NotFound
-from store.exchange import Exchange, Limits, Shown
+from store.errors import NotFound
+from store.exchange import Shown
 from store.model import CommitId
 from trust.accounts import Account
 from trust.errors import AccountInvalid, Outdated, Taken, Unknown
@@ -40,7 +39,6 @@ _MOST_WEIGHED = 1000
 """Commits that are looked at path by path before a push; beyond, the names of their roots have to do."""
 FETCH_SECONDS = 600.0
 FETCH_BYTES = 4 << 30
-_LIMITS = Limits()
 
 
 class Remotes:
@@ -54,7 +52,7 @@ class Remotes:
         self._engine = desk.appliance.engine
 
     def fetch(self, identity: Identity, run: Run, arguments: Mapping[str, Any]) -> Document:
-        """Bring a branch of a remote into the branch of a run. Raises `Kind.CONFLICT` when it does not continue that."""
+        """Bring a branch of a remote into the branch of a run. Raises `Kind.CONFLICT`."""
         account, path, branch = self._asked(identity, arguments, push=False)
         desk, exchange = self._desk, open_exchange(self._desk.appliance)
         desk.own_run(identity, run.run, Action.WRITE)
@@ -67,11 +65,13 @@ class Remotes:
             quarantine = exchange.open_quarantine(shown)
             try:
                 with self._outward.acting(identity, outward) as outcome:
-                    commit = self._bring(outward, shown, quarantine)
+                    commit, base = self._bring(outward, shown, quarantine)
                     outcome["commit"] = commit
                     self._outward.learn(identity, account, run.run)
                 self._note(account, path, commit)
-                return self._take_in(identity, run, exchange, shown, quarantine, account, commit)
+                fetched = Fetched(desk, identity, run, account, exchange, quarantine, commit, base)
+                document = {"account": account.name, "run": run.run, "branch": run.branch, "fetched": commit, "label": str(account.label)}
+                return document | fetched.take_in(shown)
             finally:
                 exchange.discard(quarantine.name)
 
@@ -107,37 +107,14 @@ class Remotes:
             raise Fault(Kind.INVALID, str(error), hint=f"`nas account show {account.name}` shows what it lets") from None
         return account, path, branch
 
-    def _bring(self, outward: OutwardAct, shown: Shown, quarantine: Path) -> str:
+    def _bring(self, outward: OutwardAct, shown: Shown, quarantine: Path) -> tuple[str, str]:
+        """Have a remote's branch fetched, and return its commit and the best one that it shares with the branch shown."""
         # Git says what it has by these names, so that only what is missing is sent.
         shutil.copyfile(shown.folder / "packed-refs", quarantine / "packed-refs")
         question = {"folder": str(quarantine), "path": outward.act["path"], "branch": outward.act["branch"]}
-        commit: str = self._outward.ask(outward, "fetch", question | {"seconds": FETCH_SECONDS, "largest": FETCH_BYTES})["commit"]
-        return commit
-
-    def _take_in(
-        self, identity: Identity, run: Run, exchange: Exchange, shown: Shown, quarantine: Path, account: Account, commit: str
-    ) -> Document:
-        document = {"account": account.name, "run": run.run, "branch": run.branch, "fetched": commit, "label": str(account.label)}
-        if shown.has_commit(commit):
-            return document | {
-                "commit": self._engine.branch(run.branch).head,
-                "commits": 0,
-                "notices": ["nothing that is not here already"],
-            }
-        try:
-            arrival = exchange.examine(quarantine.name, shown, run.branch, commit, _LIMITS)
-            done = Push(self._desk, identity, run, arrival, pointers_stay=True).take_in(
-                {"new": commit, "options": [f"account={account.name}"]}
-            )
-        except Moved:
-            raise Fault(
-                Kind.CONFLICT,
-                f"the remote's branch does not continue {run.branch}",
-                hint="fetch before you commit work of your own, or bring the remote's files in through a clone",
-            ) from None
-        except HostileTree as hostile:
-            raise Fault(Kind.INVALID, f"this cannot be taken in: {hostile}", hint="it stays where it is") from hostile
-        return document | {"commit": done["commit"], "commits": len(arrival.commits), "notices": done["notices"]}
+        bounds = {"head": shown.refs[shown.head], "seconds": FETCH_SECONDS, "largest": FETCH_BYTES}
+        answer = self._outward.ask(outward, "fetch", question | bounds)
+        return answer["commit"], answer["base"]
 
     def _unknown(self, head: CommitId, known: list[CommitId]) -> Iterator[CommitId]:
         """Yield the commits that a remote is not known to have, newest first."""

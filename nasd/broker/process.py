@@ -26,7 +26,7 @@ from interfaces.port import Document
 from nasd.broker.calls import call, check
 from nasd.broker.environment import read_sealed
 from nasd.broker.references import Resolver
-from nasd.broker.remotes import GitBounds, fetch, push
+from nasd.broker.remotes import GitBounds, fetch, find_base, push
 from nasd.broker.vault import VaultServer
 from nasd.broker.wire import Bounds
 from nasd.link import LinkServer
@@ -71,7 +71,8 @@ class Broker:
     def _fetch(self, account: Account, question: Document) -> Document:
         bounds = GitBounds(question["seconds"], question["largest"])
         folder = Path(question["folder"])
-        return {"commit": fetch(account, folder, question["path"], question["branch"], self._secret(account), bounds)}
+        commit = fetch(account, folder, question["path"], question["branch"], self._secret(account), bounds)
+        return {"commit": commit, "base": find_base(folder, commit, question["head"], bounds)}
 
     def _push(self, account: Account, question: Document) -> Document:
         bounds = GitBounds(question["seconds"])

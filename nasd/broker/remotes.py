@@ -65,13 +65,18 @@ class GitBounds:
     largest: int = 4 << 30
 
 
+def find_base(folder: Path, commit: str, head: str, bounds: GitBounds) -> str:
+    """Return the best common ancestor of two commits of `folder`, empty when they have none. Raises `Fault`."""
+    return _run_here(folder, ["merge-base", commit, head], bounds, allowed=(0, 1))
+
+
 def fetch(account: Account, folder: Path, path: str, branch: str, secret: Secret, bounds: GitBounds) -> str:
     """Fetch a branch of a remote into the bare repository `folder` and return the commit it leads to. Raises `Fault`."""
     _check(account, path, branch, push=False)
     wanted = f"+refs/heads/{branch}:{FETCHED}"
     options = ["fetch", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head", "--no-auto-maintenance", "--quiet"]
     _run(account, folder, [*options, "--end-of-options", _url(account, path), wanted], secret, bounds)
-    return _run(account, folder, ["rev-parse", "--verify", "--end-of-options", f"{FETCHED}^{{commit}}"], secret, bounds).strip()
+    return _run_here(folder, ["rev-parse", "--verify", "--end-of-options", f"{FETCHED}^{{commit}}"], bounds)
 
 
 def push(account: Account, folder: Path, path: str, commit: str, branch: str, secret: Secret, bounds: GitBounds) -> str:
@@ -98,26 +103,40 @@ def _url(account: Account, path: str) -> str:
 
 
 def _run(account: Account, folder: Path, arguments: Sequence[str], secret: Secret, bounds: GitBounds) -> str:
-    scheme = account.destination.scheme
+    """Run git, which gets the password when it asks, and return what it printed. Raises `Fault`."""
+    settings = [f"protocol.{account.destination.scheme}.allow=always"]
+    if account.authorities:
+        settings.append(f"http.sslCAInfo={account.authorities}")
     with answering(account, secret) as (descriptor, program):
-        settings = [*_SETTINGS, f"protocol.{scheme}.allow=always", f"credential.helper={program}"]
-        if account.authorities:
-            settings.append(f"http.sslCAInfo={account.authorities}")
-        options = [option for setting in settings for option in ("-c", setting)]
-        child = subprocess.Popen(
-            ["git", *options, f"--git-dir={folder}", *arguments],
-            env=_ENVIRONMENT,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            pass_fds=(descriptor,),
-            cwd="/",
-            start_new_session=True,
-        )
+        child = _start(folder, arguments, [*settings, f"credential.helper={program}"], (descriptor,))
         told, errors = _finish(child, folder, bounds)
     if child.returncode:
         raise _failure(account, arguments[0], told, errors, secret)
     return scrub_text(told.decode("utf-8", "backslashreplace"), secret.reveal())
+
+
+def _run_here(folder: Path, arguments: Sequence[str], bounds: GitBounds, allowed: Sequence[int] = (0,)) -> str:
+    """Run git over a folder of ours, without network and secret, and return what it printed. Raises `Kind.INVALID`."""
+    child = _start(folder, arguments, (), ())
+    told, errors = _finish(child, folder, bounds)
+    if child.returncode not in allowed:
+        why = errors.decode("utf-8", "backslashreplace").strip()[-500:]
+        raise Fault(Kind.INVALID, f"git {arguments[0]}: {why}", hint="look at the remote's branch")
+    return told.decode("utf-8", "backslashreplace").strip()
+
+
+def _start(folder: Path, arguments: Sequence[str], settings: Sequence[str], descriptors: Sequence[int]) -> subprocess.Popen[bytes]:
+    options = [option for setting in (*_SETTINGS, *settings) for option in ("-c", setting)]
+    return subprocess.Popen(
+        ["git", *options, f"--git-dir={folder}", *arguments],
+        env=_ENVIRONMENT,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        pass_fds=descriptors,
+        cwd="/",
+        start_new_session=True,
+    )
 
 
 def _finish(child: subprocess.Popen[bytes], folder: Path, bounds: GitBounds) -> tuple[bytes, bytes]:

@@ -62,7 +62,7 @@ OPERATIONS = (
         "egress.fetch",
         "POST",
         "/v1/accounts/{account}/fetch",
-        "Have the broker fetch a branch of a git remote into a run's branch",
+        "Have the broker fetch a branch of a git remote into a run's branch, which it continues or is merged with",
         _fetch,
         takes(_REMOTE, branch=NAME),
         gives(account=NAME, run=NAME, branch=NAME, fetched=NAME, commit=NAME, commits=COUNT, label=NAME, notices=TEXTS),

@@ -128,13 +128,48 @@ def test_a_path_that_the_lease_does_not_cover_keeps_the_fetch_out(house: House, 
     assert house.appliance.engine.branch(run.branch).head == before
 
 
-def test_a_remote_that_went_another_way_is_a_conflict(house: House, remote: Path, tmp_path: Path) -> None:
+def test_a_remote_that_went_another_way_is_merged(house: House, remote: Path, tmp_path: Path) -> None:
     run, holder = everything(house)
     house.write(run, {"src/mine.py": b"mine\n"})
-    add_upstream(remote, tmp_path, {"src/theirs.py": "theirs\n"})
-    with pytest.raises(Fault) as caught:
+    head = add_upstream(remote, tmp_path, {"src/theirs.py": "theirs, long enough to be known again by its label\n"})
+    done = fetch(house, holder, run)
+    engine = house.appliance.engine
+    assert engine.branch(run.branch).head == done["commit"]
+    assert [change.path for change in engine.diff(engine.branch(MAIN).head, done["commit"])] == [b"src/mine.py", b"src/theirs.py"]
+    assert head in engine.read_commit(done["commit"]).parents
+    assert engine.branches("fetched/") == []
+    (theirs,) = [change for change in engine.diff(engine.branch(MAIN).head, done["commit"]) if change.path == b"src/theirs.py"]
+    assert theirs.new is not None
+    assert house.trust.ledger.label(house.trust.policy(), theirs.path, theirs.new.content.encode()).untrusted
+
+
+def test_what_both_sides_changed_is_named_and_nothing_moves(house: House, remote: Path, tmp_path: Path) -> None:
+    run, holder = everything(house)
+    house.write(run, {"src/a.py": b"mine\n"})
+    house.runs.commit(run, holder, "mine")
+    before = house.appliance.engine.branch(run.branch).head
+    add_upstream(remote, tmp_path, {"src/a.py": "theirs\n"})
+    with pytest.raises(Fault, match=r"both sides changed src/a\.py") as caught:
         fetch(house, holder, run)
     assert caught.value.kind is Kind.CONFLICT
+    assert house.appliance.engine.branch(run.branch).head == before
+    assert house.appliance.engine.branches("fetched/") == []
+
+
+def test_a_history_that_has_nothing_in_common_stays_out(house: House, remote: Path, tmp_path: Path) -> None:
+    run, holder = everything(house)
+    tree = git(remote, "rev-parse", "main^{tree}")
+    git(remote, "update-ref", "refs/heads/main", git(remote, "commit-tree", tree, "-m", "another beginning"))
+    with pytest.raises(Fault, match="no commit in common") as caught:
+        fetch(house, holder, run)
+    assert caught.value.kind is Kind.CONFLICT
+
+
+def test_what_a_fetch_left_in_a_crash_is_removed_at_the_next_start(house: House) -> None:
+    engine = house.appliance.engine
+    engine.create_branch("fetched/x", engine.branch(MAIN).head, house.appliance.now())
+    house.reconciliation.finish()
+    assert engine.branches("fetched/") == []
 
 
 def test_a_run_pushes_its_branch_and_the_remote_has_it(house: House, remote: Path) -> None:

@@ -17,8 +17,8 @@ from nasd.client import place
 def command(session: Session, account: str, repository: str, run: str, branch: str) -> None:
     """Have the broker fetch from a git remote into a run.
 
-    The run's branch moves forward only. REPOSITORY is below the account's destination, such as org/project.git. What comes in is
-    external: the run is tainted by it.
+    What the remote has is merged where both went on. REPOSITORY is below the account's destination, such as org/project.git. What
+    comes in is external: the run is tainted by it.
     """
     with patience("Fetching"):
         body = {"repository": repository, "run": run, "branch": branch}
