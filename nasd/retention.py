@@ -1,7 +1,7 @@
 """What becomes of old records: they are sealed into files of their own, and given up when their time is over.
 
 1. Nothing is sealed or given up unless a setting says so: ``record_age`` and ``record_kept``, both off by default.
-2. Each step is announced and concluded in the record; the digest of a segment's file stands in its outcome.
+2. Each step is announced and concluded in the record; the digest of a segment's file, also after a redaction, stands in its outcome.
 3. Redaction is for people who may administer: a body is taken away with a reason, and its commitment stays.
 """
 
@@ -68,6 +68,8 @@ class Retention:
         body = {"sequence": sequence, "reason": reason}
         with recorded(self._appliance.trust, self._appliance.clock, "record.redact", identity, body) as outcome:
             outcome["commitment"] = commitment = self._evidence.redact(sequence).hex()
+            if segment := next((each for each in self._evidence.segments() if each.first <= sequence <= each.last), None):
+                outcome["digest"] = segment.digest.hex()
         return {"sequence": sequence, "commitment": commitment}
 
 

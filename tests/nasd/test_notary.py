@@ -13,6 +13,7 @@ import pytest
 
 from nasd.accepting import accept_loss
 from nasd.config import Settings
+from nasd.doctor import examine
 from nasd.errors import Misconfigured, RolledBack, StartError
 from nasd.notary import EVERY_RECORDS, EVERY_SECONDS, Notary
 from nasd.outside import Outside, compare
@@ -275,6 +276,34 @@ def test_a_witness_that_shows_more_of_our_signatures_stops_the_record(house: Hou
             again.trust.state("seen", None, {}, 5)
 
 
+def test_a_fork_that_is_signed_with_the_stolen_key_is_caught_by_the_witness(house: House, witness: Witness) -> None:
+    """Whoever has the machine writes another history, signs it with the log's own key and replaces every checkpoint on the machine."""
+    witness.know(house.trust)
+    record(house, 10)
+    assert house.trust.evidence.verifier
+    house.trust.flush()
+    settings = house.appliance.settings
+    fork = settings.trust.with_name("fork")
+    shutil.copytree(settings.trust, fork)
+    record(house, 20)
+    notary_of(house, witnesses=witness.pair).sign()
+    forged = Trust.open(fork)
+    with forged.transaction():
+        for number in range(25):
+            forged.state("seen", None, {"n": f"forged {number}"}, 5)
+    forged.evidence.checkpoint(5)
+    forged.close()
+    shutil.rmtree(settings.checkpoints)
+    shutil.rmtree(settings.trust)
+    fork.rename(settings.trust)
+    for again in reopened(house):
+        notary = Notary(again)
+        assert again.trust.verify().ok, "by itself the fork is sound"
+        with pytest.raises(RolledBack, match="the record was rewritten"):
+            notary.check()
+        assert "422" in notary.sign()["failures"][0], "and it is never cosigned"
+
+
 def test_the_bare_word_of_a_witness_stops_nothing(house: House, witness: Witness, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("nasd.witnesses._post", lambda url, content: (http.client.CONFLICT, "1000000\n"))
     witness.know(house.trust)
@@ -287,6 +316,18 @@ def test_the_bare_word_of_a_witness_stops_nothing(house: House, witness: Witness
     )
     found, proofs = compare(house.trust.evidence, iter([("a liar", forged)]))
     assert found == [] and "not of this log" in proofs[0]
+
+
+def test_the_doctor_looks_at_what_is_outside(house: House, witness: Witness, tmp_path: Path) -> None:
+    def told(**settings: str) -> dict[str, bool]:
+        items = examine(replace(house.appliance.settings, **settings))["items"]
+        return {item["detail"]: item["ok"] for item in items if item["check"] in ("record outside", "anchor", "witness")}
+
+    (detail,) = told()
+    assert "would not be noticed" in detail
+    key = witness.pair.partition(" ")[2]
+    found = told(anchors=f"{tmp_path}, /nowhere", witnesses=f"{witness.pair}, http://127.0.0.1:9 {key}")
+    assert list(found.values()) == [True, False, True, False]
 
 
 def test_the_key_is_told_in_the_record_once(house: House) -> None:
