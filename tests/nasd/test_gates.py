@@ -168,6 +168,23 @@ def test_the_fallback_that_was_frozen_decides_what_silence_means(tmp_path: Path)
     house.appliance.close()
 
 
+def test_what_moves_between_the_answer_and_the_act_is_not_released(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The look before an answer is a courtesy; what counts is the act at the moment it happens."""
+    run, _ = house.start()
+    gate = gate_of(house, propose(house, run, MANY | {"src/a.py": b"a = 2\n"}))
+    assert propose(house, house.start()[0], {"src/a.py": b"a = 1\n\n\n\nb = 3\n"})["decision"] == "merged"
+    main = house.appliance.engine.branch(MAIN).head
+    monkeypatch.setattr(house.proposals, "successor", lambda _: "")
+    became = answer(house, gate)["result"]
+    assert became["decision"] in {"refused", "conflict"} and house.appliance.engine.branch(MAIN).head == main
+    moved, _ = house.start()
+    gate = gate_of(house, propose(house, moved, {f"more/{number}": b"" for number in range(201)}))
+    house.trust.adopt_policy(default_policy() + "\n# another text\n", "policy.yaml", house.appliance.now())
+    became = answer(house, gate)["result"]
+    assert (became["state"], "not what would be merged now" in became["reason"]) == ("stale", True)
+    assert house.appliance.engine.branch(MAIN).head == main and house.trust.gate(gate.id).outcome == "refused"
+
+
 # many at once
 
 
