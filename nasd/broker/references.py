@@ -19,6 +19,7 @@ from typing import Protocol
 from interfaces.faults import Fault, Kind
 from nasd.broker.scrubbing import SHORTEST
 from trust.accounts import Reference
+from trust.requests import holds_secret
 from trust.secret import Secret
 
 LONGEST = 8192
@@ -96,6 +97,8 @@ def _checked(reference: Reference, found: bytes) -> bytes:
     secret = found.removesuffix(b"\n").removesuffix(b"\r")
     if not SHORTEST <= len(secret) <= LONGEST:
         raise missing(reference, f"a secret has {SHORTEST} to {LONGEST} bytes", "look at what is stored there")
+    if holds_secret(secret):
+        raise missing(reference, "it holds a secret of this appliance, which goes nowhere", "name the secret of the account")
     if any(byte < 0x20 or byte == 0x7F for byte in secret):
         raise missing(reference, "it holds control characters or more than one line", "store the secret alone, in one line")
     return secret

@@ -78,6 +78,11 @@ def test_a_credential_of_systemd_is_read_from_its_folder(tmp_path: Path) -> None
     assert "LoadCredential=forge" in refusal("systemd://forge").hint
 
 
+@pytest.mark.parametrize("value", ["nat1.t1abc.c2VjcmV0", "anl1.WyJsMSIsW11d.dGFpbA"])
+def test_the_owners_own_token_is_no_secret_of_an_account(value: str) -> None:
+    assert "secret of this appliance" in refusal("env://FORGE", FORGE=value).message
+
+
 @pytest.mark.parametrize("value", ["short", "", "two\nlines-of-text", f"{CANARY}\0", "x" * 9000])
 def test_what_cannot_be_a_secret_is_refused(value: str) -> None:
     refusal("env://FORGE", FORGE=value)
