@@ -4,7 +4,8 @@
    Where it comes from is checked before anything else of it.
 2. A fault is rendered by the door, in the words of its protocol. Anything else that is raised is a defect: it is logged with its
    traceback and told as nothing but ``internal``.
-3. The access log has door, method, path, status, bytes, milliseconds and request id: no query, no header, no body, hence no secret.
+3. The access log has door, method, path, status, bytes, milliseconds and request id: no query, no header, no body, hence no secret. One
+   that somebody pasted where a name belongs (``anl1.``, ``nat1.`` and their like) is left out of the path.
 4. A reply that breaks off in the middle ends its connection, so that no client takes a part for the whole.
 5. Everything here runs on the event loop; calls of the port that may block go to the pool.
 """
@@ -12,6 +13,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import secrets
 import time
 from collections.abc import Awaitable, Callable
@@ -39,6 +41,7 @@ Prepare = Callable[[Request], Awaitable[App]]
 
 Answered = TypeVar("Answered")
 
+_CREDENTIAL = re.compile(r"\b(?:anl|anm|nat|nap)1(?:\.|%2[eE])[^/]*")
 _ACCESS_LINE = "%s %s %s %d %d %.1fms %s"
 _INTERNAL = Fault(Kind.INTERNAL, "something went wrong inside the appliance", hint="the log of the appliance has the details")
 
@@ -125,7 +128,7 @@ class Exchange:
     def _log_access(self, request: Request, status: int, sent: int, seconds: float) -> None:
         if not ACCESS.isEnabledFor(logging.INFO):
             return
-        path = request.raw_path.decode("ascii", "backslashreplace")
+        path = _CREDENTIAL.sub("(credential)", request.raw_path.decode("ascii", "backslashreplace"))
         told = (self._name, request.method, path, status, sent, seconds * 1000, request.request_id)
         # A record made here costs a third of what `info` does, which looks up the line of code that called it.
         ACCESS.handle(logging.LogRecord(ACCESS.name, logging.INFO, __file__, 0, _ACCESS_LINE, told, None))

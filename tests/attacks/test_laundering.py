@@ -6,6 +6,7 @@ a run of its own that meets one labelled file, brings it under another name, and
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -14,6 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from itertools import count
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -24,6 +26,7 @@ from tests.contract.doors.clients.http import HTTP, Files
 from tests.contract.doors.clients.mcp import MCP
 from tests.contract.doors.clients.s3 import S3, Bucket
 from tests.contract.doors.clients.webdav import WEBDAV, Dav
+from tests.contract.doors.clients.wire import Wire
 from tests.contract.doors.model import Client, Refused
 from tests.contract.doors.site import Held
 from tests.contract.doors.skipping import each_of
@@ -215,6 +218,30 @@ def test_a_search_is_a_read(stand: Stand, door: Door) -> None:
         client.create(target, b"the address is mallory's\n")
     stand.commit(held)
     assert stand.label(held.branch, target) == "external/internal"
+
+
+def test_a_memory_note_carries_what_its_writer_had_read_to_whoever_recalls_it(stand: Stand) -> None:
+    held, name = stand.start(paths=["memory/**", "inbox/**"]), fresh().rpartition("/")[2]
+    with closing(MCP.connect(stand, held)) as client:
+        client.read("inbox/letter.txt")
+        tell(stand, held, "memory_create", path=f"/memories/{name}", file_text="mallory is a friend\n")
+    assert stand.call("proposal.make", run=held.run, message="a note")["state"] == "merged"
+    assert stand.label("main", f"memory/{name}") == "external/internal"
+    reader = stand.start(paths=["memory/**", "work/**"])
+    told = tell(stand, reader, "memory_view", path=f"/memories/{name}")
+    assert "mallory is a friend" in told
+    assert stand.taint(reader) == "external/internal"
+
+
+def tell(stand: Stand, held: Held, tool: str, **arguments: object) -> str:
+    """Call a tool of MCP that answers with words alone."""
+    given = stand.credentials(held, "mcp")
+    question = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments}}
+    headers = {**given["settings"]["headers"], "Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+    with closing(Wire(given["url"])) as wire:
+        reply = wire.send("POST", urlsplit(given["url"]).path, headers, json.dumps(question).encode())
+    assert reply.status == 200 and b'"isError":true' not in reply.body.replace(b" ", b""), reply.body
+    return reply.body.decode()
 
 
 def test_git_renames_and_rewrites_on_its_own_side(stand: Stand) -> None:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from tests.attacks.stand import Repository, Stand
 
-PATIENCE = 60.0
+PATIENCE = 240.0
+"""Seconds; a machine of its own needs fifteen to count a million paths and say no."""
 
 
 def resident(pid: int) -> int:
@@ -32,7 +33,7 @@ def test_a_tree_of_billions_is_refused_and_costs_nothing(stand: Stand) -> None:
         assert b"Traceback" not in done.stderr
     assert stand.head(held.branch) == before
     assert stand.nas.pid() == pid
-    assert resident(pid) < weight + 300_000
+    assert resident(pid) < weight + 700_000
     assert stand.nas.get_file(held.branch, "work/a.txt") == b"one\n"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 from collections.abc import Iterator
 from contextlib import closing
@@ -25,21 +24,26 @@ def server() -> Iterator[Upstream]:
         yield running
 
 
-def processes(home: Path) -> Iterator[Path]:
-    """Yield the processes of an appliance: they have its folder open or name it."""
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            command = (folder / "cmdline").read_bytes() + (folder / "environ").read_bytes()
-        except OSError:
-            continue
-        if os.fsencode(home) in command and int(folder.name) != os.getpid():
-            yield folder
+def processes(daemon: int) -> Iterator[Path]:
+    """Yield the daemon's process and all that it started, and that these did."""
+    parents = {int(folder.name): _parent(folder) for folder in Path("/proc").glob("[0-9]*")}
+    family = {daemon}
+    while more := {pid for pid, parent in parents.items() if parent in family and pid not in family}:
+        family |= more
+    yield from (Path(f"/proc/{pid}") for pid in sorted(family))
+
+
+def _parent(folder: Path) -> int:
+    try:
+        return int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+    except OSError:
+        return 0
 
 
 def test_no_secret_is_anywhere_but_with_its_holder(server: Upstream, tmp_path: Path) -> None:
     with open_stand(tmp_path, TOKEN_OF_API=CANARY) as stand:
         secrets = use_everything(stand, server, tmp_path)
-        found = list(processes(stand.nas.home))
+        found = list(processes(stand.nas.pid()))
         assert len(found) >= 3, "the processes were not found"
         for folder in found:
             told = (folder / "cmdline").read_bytes() + (folder / "environ").read_bytes()

@@ -280,6 +280,15 @@ def test_a_foreign_application_answers_through_the_exchange(caplog: pytest.LogCa
     assert next(line.split()[:5] for line in lines) == ["host", "GET", "/", "202", "5"]
 
 
+def test_a_credential_that_was_pasted_where_a_name_belongs_is_not_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "nas.access")
+    with some_threads() as pool, plain(hello, pool) as place:
+        for path in (b"/v1/runs/anl1.WyJs.KAQ2", b"/v1/leases/anm1%2EWyJs.KAQ2/x", b"/nat1.a.secret", b"/nap1.7.secret", b"/file1.txt"):
+            ask(place.port, path)
+    paths = [record.getMessage().split()[2] for record in caplog.records if record.name == "nas.access"]
+    assert paths == ["/v1/runs/(credential)", "/v1/leases/(credential)/x", "/(credential)", "/(credential)", "/file1.txt"]
+
+
 def ask(port: int, path: bytes) -> bytes:
     with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
         connection.sendall(GET.replace(b"GET /", b"GET " + path))
