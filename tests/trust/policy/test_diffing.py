@@ -90,6 +90,23 @@ def test_a_policy_differs_from_itself_in_nothing_whatever_the_order_of_its_rules
     assert diff.equal and diff.complete
 
 
+NUMBERED = """
+version: 1
+roles: {owner: [ana]}
+grants: [{id: g, actions: [merge], when: {files: {%s: %d}}}]
+"""
+BOUNDS = [(operator, number) for operator in ("at_most", "at_least", "equals") for number in (0, 1, 3)]
+TRUE = {"at_most": int.__le__, "at_least": int.__ge__, "equals": int.__eq__}
+
+
+@pytest.mark.parametrize("one", BOUNDS, ids=str)
+def test_bounds_differ_exactly_when_some_number_tells_them_apart(one: tuple[str, int]) -> None:
+    for other in BOUNDS:
+        diff = compare_policies(compile_policy(NUMBERED % one, "a"), compile_policy(NUMBERED % other, "b"))
+        differing = [each for each in range(9) if TRUE[one[0]](each, one[1]) != TRUE[other[0]](each, other[1])]
+        assert diff.equal == (not differing), other
+
+
 DEFAULT = compile_policy(default_policy(), "default.yaml")
 
 
