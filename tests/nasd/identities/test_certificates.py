@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import datetime
 import ipaddress
@@ -25,7 +26,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interfaces.faults import Fault, Kind
-from interfaces.web.vouching import read_certificate
+from interfaces.web.asgi import CERTIFICATE, Receive, Scope, Send
+from interfaces.web.vouching import Vouching, read_certificate
 from nasd.identities.certificates import names_of, parse_name
 from tests.nasd.identities.conftest import PROXY_SECRET, Served, bearer
 from tests.nasd.identities.real_issuer import free_port
@@ -238,6 +240,25 @@ def test_one_certificate_has_one_spelling_of_each_of_its_names(tmp_path: Path) -
     typed = ":".join(thumbprint[at : at + 2] for at in range(0, 64, 2)).upper()
     wanted = [parse_name(f"SHA256:{typed}"), parse_name("subject: CN=robot,O=Tests"), parse_name("uri:spiffe://tests/robot")]
     assert names_of(issued.der, int(time.time())) == wanted
+
+
+@pytest.mark.parametrize("proof", [[], [b"wrong"], [PROXY_SECRET.encode()], [PROXY_SECRET.encode()] * 2])
+@pytest.mark.parametrize("peer", ["192.0.2.1", "192.0.2.2", None])
+def test_no_application_sees_what_is_for_the_proxy_and_us_whoever_sent_it(tmp_path: Path, proof: list[bytes], peer: str | None) -> None:
+    seen: list[Scope] = []
+
+    async def application(scope: Scope, receive: Receive, send: Send) -> None:
+        seen.append(scope)
+
+    issued = issue(tmp_path, "robot")
+    headers = [(b"host", b"localhost"), (b"client-cert", quote(issued.pem.decode()).encode()), (b"client-cert-chain", b"x")]
+    headers += [(b"agent-nas-proxy", secret) for secret in proof]
+    scope = {"type": "http", "client": (peer, 1) if peer else None, "headers": headers, "extensions": {"other": 1}}
+    vouching = Vouching(application, frozenset({"192.0.2.1"}), PROXY_SECRET.encode())
+    asyncio.run(vouching(scope, None, None))  # type: ignore[arg-type]
+    believed = peer == "192.0.2.1" and proof == [PROXY_SECRET.encode()]
+    assert seen[0]["headers"] == [(b"host", b"localhost")]
+    assert seen[0]["extensions"] == {"other": 1, **({CERTIFICATE: issued.der} if believed else {})}
 
 
 @given(st.binary(max_size=200))
