@@ -175,7 +175,15 @@ OPERATIONS = (
         takes(state={"enum": _STATES}, role=NAME, limit=LIMIT, cursor=NAME),
         gives_list(**_RUN),
     ),
-    Operation("run.show", "GET", "/v1/runs/{run}", "Show a run with what it has not committed", _show, takes({"run": NAME}), gives(**_RUN)),
+    Operation(
+        "run.show",
+        "GET",
+        "/v1/runs/{run}",
+        "Show a run with what it has read and not committed",
+        _show,
+        takes({"run": NAME}),
+        gives(**_RUN, taint=gives(origin=NAME, sensitivity=NAME, because={"type": "array", "items": gives(path=TEXT, label=NAME)})),
+    ),
     Operation(
         "run.end",
         "POST",

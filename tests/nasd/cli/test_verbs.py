@@ -61,6 +61,11 @@ GATE: Document = {
     "subject": "proposal:prop-1",
     "created": "2026-11-30T00:00:00Z",
 }
+TAINT: Document = {
+    "origin": "external",
+    "sensitivity": "internal",
+    "because": [{"path": "inbox/a", "label": "external/internal"}],
+}
 CARD: Document = {"what": "merge builder/run-1 into main", "why": "because", "changes": [{"kind": "added", "path": "a", "origin": None}]}
 
 
@@ -431,6 +436,7 @@ def test_a_foreground_mount_ends_with_its_mount(desk: Desk, tmp_path: Path) -> N
 def test_what_has_many_operations_asks_the_right_one(desk: Desk) -> None:
     lease = {**{name: RUN[name] for name in ("lease", "run", "paths", "actions", "expires")}, "principal": "builder", "state": "live"}
     lease["budgets"] = {"reads": {"limit": 5, "used": 2}}
+    lease |= {"destinations": [], "doors": None, "ceiling": None, "actors": [], "holder": None, "depth": None}
     token = {"token": "t", "principal": "ana", "label": "", "created": None, "expires": None, "revoked": None}
     principal = {"principal": "ana", "kind": "human", "disabled": False, "created": None}
     run = {name: RUN[name] for name in ("run", "role", "branch", "lease")} | {
@@ -447,7 +453,7 @@ def test_what_has_many_operations_asks_the_right_one(desk: Desk) -> None:
         "token.list": page(token),
         "token.revoke": token,
         "run.list": page(run),
-        "run.show": {**run, "uncommitted": [{"kind": "added", "path": "a", "origin": None}]},
+        "run.show": {**run, "taint": TAINT, "uncommitted": [{"kind": "added", "path": "a", "origin": None}]},
         "run.end": {"run": "run-1", "state": "ended", "commit": None, "left_out": []},
         "lease.list": page(lease),
         "lease.show": lease,
