@@ -16,9 +16,10 @@ _COLUMNS = ("bypass", "state", "rule", "by", "reason", "expires")
 @click.option("--reason", help="Why; it is recorded.")
 @click.option("--end", metavar="BYPASS", help="End a bypass now.")
 def command(session: Session, rule: str | None, lasting: str | None, reason: str | None, end: str | None) -> None:
-    """Have a rule ask nobody for a while, end that, or (without options) list where that is so.
+    """Have a rule ask nobody for a while.
 
     Only the owner can, for one rule as it reads now; a rule that refuses cannot be bypassed. Every act under a bypass is recorded with it.
+    With --end it is over; without options every bypass is listed.
     """
     if end is not None:
         session.show_fields(session.client.post(place("/v1/bypasses/{bypass}/end", bypass=end)), *_COLUMNS)
