@@ -34,9 +34,16 @@ def pinned(tools: list[dict[str, Any]]) -> dict[str, str]:
     return {tool["name"]: hashlib.sha256(json.dumps(tool, sort_keys=True).encode()).hexdigest() for tool in tools}
 
 
+def widest(stand: Stand) -> Held:
+    """Return a lease with everything a lease can carry, which is told of every tool."""
+    actions = ["list", "read", "write", "delete", "propose", "egress"]
+    run = stand.call("run.start", role="coder", paths=["work/**", "memory/**"], actions=actions)
+    return Held(run["run"], run["branch"], run["lease"], run["secret"])
+
+
 def test_every_tool_reads_as_it_was_approved(stand: Stand) -> None:
     """A tool that changes fails here until its digest is approved again: ``python -m tests.attacks.test_t16_tool_poisoning``."""
-    found = pinned(ask(stand, stand.start(), "tools/list")["tools"])
+    found = pinned(ask(stand, widest(stand), "tools/list")["tools"])
     known = json.loads(PINS.read_text())
     assert {name: digest for name, digest in found.items() if known.get(name) != digest} == {}
 
@@ -69,4 +76,4 @@ if __name__ == "__main__":
     from tests.attacks.stand import open_stand
 
     with tempfile.TemporaryDirectory() as folder, open_stand(Path(folder)) as opened:
-        PINS.write_text(json.dumps(pinned(ask(opened, opened.start(), "tools/list")["tools"]), indent=1, sort_keys=True) + "\n")
+        PINS.write_text(json.dumps(pinned(ask(opened, widest(opened), "tools/list")["tools"]), indent=1, sort_keys=True) + "\n")
