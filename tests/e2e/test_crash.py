@@ -156,7 +156,7 @@ def ready(bare: Nas, tmp_path: Path) -> Nas:
 @pytest.mark.slow
 def test_the_daemon_may_die_at_every_step_of_every_act(ready: Nas, thorough: bool) -> None:
     """Count up, by one with ``--thorough``, else in strides from a random start, so that many runs over time meet every step."""
-    stride = 1 if thorough else 27
+    stride = 1 if thorough else 41
     limit = random.randrange(1, stride + 1)
     rounds = 0
     while survive(ready, limit, f"step{limit}"):
