@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 _DOMAIN = b"nas-record-v2\0"
 _BODY_DOMAIN = b"nas-body-v2\0"
 _FIRST_DOMAIN = b"nas-record-v1\0"
-_PHASES = frozenset({b"intent", b"outcome", b"fact"})
+_PHASES = frozenset({"intent", "outcome", "fact"})
 
 
 class BadRecord(Exception):
@@ -57,45 +57,38 @@ def read_records(lines: Iterable[bytes], sequence: int, previous: bytes) -> Iter
 
     Everything that costs is said here once and bound to a local name: it runs a million times.
     """
-    sha256, scan, fromhex = hashlib.sha256, json.JSONDecoder().raw_decode, bytes.fromhex
+    sha256, scan, fromhex, read_time = hashlib.sha256, json.JSONDecoder().raw_decode, bytes.fromhex, ("", 0)
     for line in lines:
         try:
-            number, time, phase, refers, kind, principal, run, lease, rest = line.split(b"\t", 8)
-            salt, digest, body = rest.split(b"\t")
-            if number != b"%d" % sequence:
+            number, time, phase, refers, kind, principal, run, lease, salt, digest, body = line.decode().split("\t")
+            if number != str(sequence):
                 raise BadRecord("chain", f"record {sequence} is missing" if number.isdigit() else "no number of a record", sequence)
+            if not body.isascii():
+                raise BadRecord("canonical", "its body is not in canonical form", sequence)
             said: Any = {}
-            if len(salt) == 32 and len(body) > 1:
-                commitment = sha256(_BODY_DOMAIN + fromhex(salt.decode()) + body[:-1]).digest()
-                found = sha256(_DOMAIN + previous + line[: -len(rest)] + commitment).digest()
-            elif len(salt) == 64 and len(body) == 1:
-                found = sha256(_DOMAIN + previous + line[: -len(rest)] + fromhex(salt.decode())).digest()
+            length = len(body)  # in bytes too
+            head = line[: -(len(salt) + len(digest) + length + 2)]
+            if len(salt) == 32 and length > 1:
+                found = sha256(_DOMAIN + previous + head + sha256(_BODY_DOMAIN + fromhex(salt) + line[-length:-1]).digest()).digest()
+            elif len(salt) == 64 and length == 1:
+                found = sha256(_DOMAIN + previous + head + fromhex(salt)).digest()
             elif not salt:
                 found = _first_hash(line, previous)
             else:
                 raise BadRecord("chain", "body and salt do not belong together", sequence)
-            if found.hex().encode() != digest or body[-1:] != b"\n":
+            if found.hex() != digest or body[-1] != "\n":
                 raise BadRecord("chain", "its hash is not the one of what it says", sequence)
-            if len(body) > 1:
-                text = body[:-1].decode()
+            if length > 1:
+                text = body[:-1]
                 said, _ = scan(text)
                 if type(said) is not dict or _encode(said) != text:
                     raise BadRecord("canonical", "its body is not in canonical form", sequence)
-            if phase not in _PHASES or b"%d" % int(time) != time or (refers and b"%d" % int(refers) != refers):
+            if time != read_time[0]:
+                read_time = (time, int(time))
+            if phase not in _PHASES or str(read_time[1]) != time or (refers and str(int(refers)) != refers):
                 raise BadRecord("canonical", "a column is not written in its one way", sequence)
-            yield Record(
-                sequence,
-                int(time),
-                phase.decode(),
-                int(refers) if refers else 0,
-                kind.decode(),
-                principal.decode(),
-                run.decode(),
-                lease.decode(),
-                found,
-                said,
-            )
-        except ValueError as error:
+            yield Record(sequence, read_time[1], phase, int(refers) if refers else 0, kind, principal, run, lease, found, said)
+        except (ValueError, IndexError) as error:
             raise BadRecord("chain", f"not a line of a record: {error}", sequence) from error
         previous = found
         sequence += 1
