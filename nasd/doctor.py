@@ -17,6 +17,7 @@ import apsw
 from interfaces.port import Document
 from nasd.config import Settings
 from nasd.errors import Misconfigured
+from nasd.notices.targets import read_targets
 from nasd.processes import Process
 from nasd.reach import judge, survey
 from nasd.witnesses import WitnessFailure, last_note, read_witness
@@ -128,6 +129,22 @@ def _gateways(settings: Settings) -> Iterator[Document]:
         yield _item(f"gateway {path.stem}", alive, detail, "the daemon starts it again; see log/gateways.log, or `nas serve`")
 
 
+def _notify(settings: Settings) -> Iterator[Document]:
+    """Look at who is told of gates: whether each file with a secret is there for its owner alone. The secrets are not read."""
+    try:
+        targets = read_targets(settings.notify)
+    except Misconfigured as error:
+        yield _item("notify", False, error.message, error.hint)
+        return
+    for target in targets:
+        bad = [path for path in target.secret_files if not _is_private(Path(path))]
+        yield _item(f"notify {target.name}", not bad, ", ".join(bad) or "private", "these hold secrets: make them, with mode 0600")
+
+
+def _is_private(path: Path) -> bool:
+    return path.is_file() and not stat.S_IMODE(path.stat().st_mode) & 0o077
+
+
 _LOOKS: tuple[Callable[[Settings], Iterator[Document]], ...] = (
     _python,
     _sqlite,
@@ -138,4 +155,5 @@ _LOOKS: tuple[Callable[[Settings], Iterator[Document]], ...] = (
     _packages,
     _outside,
     _gateways,
+    _notify,
 )

@@ -39,6 +39,11 @@ class Target:
         return event in self.events and (not self.roles or not role or role in self.roles)
 
     @property
+    def secret_files(self) -> tuple[str, ...]:
+        """Return the files that hold what is secret of it."""
+        return tuple(path for path in (self.url_file, self.webhook_file, self.key_file) if path)
+
+    @property
     def spec(self) -> dict[str, str]:
         """Return what the sending process needs to know: where the address is."""
         return {"url_file": self.url_file, "webhook": self.webhook, "webhook_file": self.webhook_file, "key_file": self.key_file}

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from nasd.config import Settings
+from nasd.doctor import examine
 from nasd.errors import Misconfigured
 from nasd.notices.targets import EVENTS, read_targets
 
@@ -63,3 +65,19 @@ def test_what_is_wrong_is_said_with_what_to_do(tmp_path: Path, text: str, why: s
 def test_a_file_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(Misconfigured, match="cannot read"):
         read_targets(str(tmp_path / "none.toml"))
+
+
+def test_the_doctor_says_which_secret_is_missing_or_can_be_read_by_others(tmp_path: Path) -> None:
+    path = write(
+        tmp_path,
+        '[[target]]\nname = "mail"\nurl_file = "mail"\n[[target]]\nname = "hook"\nwebhook = "http://y"\nkey_file = "key"\n'
+        '[[target]]\nname = "good"\nurl_file = "good"\n',
+    )
+    for name, mode in (("key", 0o644), ("good", 0o600)):
+        (tmp_path / name).write_text("secret")
+        (tmp_path / name).chmod(mode)
+    found = {item["check"]: item for item in examine(Settings(home=tmp_path, notify=path))["items"] if item["check"].startswith("notify")}
+    assert {check: item["ok"] for check, item in found.items()} == {"notify mail": False, "notify hook": False, "notify good": True}
+    assert found["notify hook"]["detail"] == str(tmp_path / "key") and "0600" in found["notify hook"]["hint"]
+    (wrong,) = [item for item in examine(Settings(home=tmp_path, notify="/none"))["items"] if item["check"] == "notify"]
+    assert not wrong["ok"] and wrong["hint"]
