@@ -70,7 +70,8 @@ def read_records(lines: Iterable[bytes], sequence: int, previous: bytes) -> Iter
             found = _hash(line, previous, salt, len(digest), len(body))
             if found.hex() != digest or body[-1] != "\n":
                 raise BadRecord("chain", "its hash is not the one of what it says", sequence)
-            text, said = body[:-1], {}
+            text: str = body[:-1]
+            said: Any = {}
             if text:
                 said, _ = scan(text)
                 if type(said) is not dict or _encode(said) != text:
