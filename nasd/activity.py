@@ -108,11 +108,11 @@ class Chronicle:
                 self.beyond["reads"] += 1
 
     def _add_refusal(self, body: Mapping[str, Any]) -> None:
-        key = (str(body["action"]), str(body["path"]), str(body["rule"]))
-        if not self.sees(key[1]):
+        key = (str(body["action"]), str(body.get("path", body.get("account", ""))), str(body["rule"]))
+        if "path" in body and not self.sees(key[1]):
             return
         if key in self.refusals or len(self.refusals) < LINES:
-            self.refusals[key] = self.refusals.get(key, 0) + int(body["count"])
+            self.refusals[key] = self.refusals.get(key, 0) + int(body.get("count", 1))
         else:
             self.beyond["refusals"] += 1
 

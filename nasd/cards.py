@@ -35,7 +35,7 @@ _SECTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("rule", ("asks", "rule", "who_decides", "who_can", "answers_so_far", "excluded", "until")),
     ("answers", ("on_approve", "on_reject", "on_silence")),
 )
-_FOLDED = frozenset({"files", "deletes", "bytes"})
+_FOLDED = frozenset({"files", "deletes", "bytes", "policy_change"})
 _HEAD = ("gate", "state", "phase", "answered_by", "comment", "successor", "outcome")
 _IDENTITIES = ("digest", "act", "alike")
 

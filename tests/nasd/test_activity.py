@@ -93,9 +93,20 @@ def test_acts_stand_in_the_order_they_began() -> None:
     assert chronicle.last == 1_800_000_004
 
 
+def reads(**times: int) -> list[dict[str, object]]:
+    return [{"path": path, "times": count} for path, count in times.items()]
+
+
+def test_a_refusal_that_is_about_no_path_is_told() -> None:
+    chronicle = Chronicle(lambda _: False)
+    chronicle.add(record(1, "denied", RecordPhase.FACT, {"action": "merge", "rule": "credentials-refused"}))
+    chronicle.add(record(2, "denied", RecordPhase.FACT, {"action": "egress", "account": "mail", "rule": "default"}))
+    assert chronicle.refusals == {("merge", "", "credentials-refused"): 1, ("egress", "mail", "default"): 1}
+
+
 def test_paths_that_do_not_exist_for_the_reader_are_not_told() -> None:
     chronicle = Chronicle(lambda path: path != "secret")
-    chronicle.add(record(1, "reads", RecordPhase.FACT, {"paths": {"secret": 1, "open": 2}, "beyond": 0}))
+    chronicle.add(record(1, "reads", RecordPhase.FACT, {"reads": reads(secret=1, open=2), "beyond": 0}))
     chronicle.add(record(2, "denied", RecordPhase.FACT, {"action": "read", "path": "secret", "rule": "lease", "count": 1}))
     assert chronicle.reads == {"open": 2}
     assert chronicle.refusals == {}
@@ -103,7 +114,7 @@ def test_paths_that_do_not_exist_for_the_reader_are_not_told() -> None:
 
 def test_a_page_has_an_end_and_counts_the_rest() -> None:
     chronicle = Chronicle(lambda _: True)
-    chronicle.add(record(1, "reads", RecordPhase.FACT, {"paths": {str(number): 1 for number in range(LINES + 7)}, "beyond": 3}))
+    chronicle.add(record(1, "reads", RecordPhase.FACT, {"reads": reads(**{str(number): 1 for number in range(LINES + 7)}), "beyond": 3}))
     assert len(chronicle.reads) == LINES
     assert chronicle.beyond["reads"] == 10
 
