@@ -319,7 +319,10 @@ class SegmentRows(Protocol):
     """Records that left for files of their own."""
 
     def add(self, segment: Segment, runs: Iterable[str]) -> None:
-        """Store the next segment, with the runs that its records are of. Raises `ChainBroken` for one that does not follow, or would leave no record behind it."""
+        """Store the next segment, with the runs that its records are of.
+
+        Raises `ChainBroken` for one that does not follow, or would leave no record behind it.
+        """
 
     def all(self) -> Sequence[Segment]:
         """Return the segments, oldest first."""

@@ -188,7 +188,10 @@ def test_the_first_bad_record_of_a_real_data_directory_is_named(damaged: Nas, da
 def test_a_dropped_tail_is_found_with_an_anchor_and_with_none_it_is_said_that_nobody_knows(damaged: Nas, anchor: str) -> None:
     whole = damaged.json("verify")
     last = whole["records"]
-    statements = [f"DELETE FROM records WHERE sequence > {last - 7}", "DELETE FROM tree WHERE level > 9 OR (level = 9 AND position > 0) OR position > 2"]
+    statements = [
+        f"DELETE FROM records WHERE sequence > {last - 7}",
+        "DELETE FROM tree WHERE level > 9 OR (level = 9 AND position > 0) OR position > 2",
+    ]
     if anchor != "checkpoint in the database":
         statements += [f"DELETE FROM checkpoints WHERE size > {last - 7}"]
     if anchor in {"printed anchor", "none"}:

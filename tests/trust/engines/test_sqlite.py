@@ -36,7 +36,8 @@ def database(tmp_path: Path) -> Iterator[Database]:
         "UPDATE records SET body = 'x'",
         "DELETE FROM records",
         "INSERT OR REPLACE INTO records SELECT * FROM records",
-        "INSERT INTO records SELECT sequence + 2, time, phase, refers, kind, principal, run, lease, body, previous, hash, salt FROM records",
+        "INSERT INTO records SELECT sequence + 2, time, phase, refers, kind, principal, run, lease, body, previous, hash, salt"
+        " FROM records",
         "UPDATE records SET body = '', salt = zeroblob(32)",
         "UPDATE tree SET hash = x'01'",
         "DELETE FROM tree",
