@@ -54,9 +54,10 @@ class Attempts:
         self._key = self._map[len(_MAGIC) : _HEADER]
 
     def close(self) -> None:
-        """Let go of the file; nobody calls any more."""
-        self._map.close()
-        os.close(self._descriptor)
+        """Let go of the file; nobody calls any more. Repeats do nothing: the descriptor may be somebody else's by then."""
+        if not self._map.closed:
+            self._map.close()
+            os.close(self._descriptor)
 
     def find(self, *parts: str) -> Strikes:
         """Return what is counted under a name made of parts."""

@@ -40,7 +40,7 @@ from trust.derived import SigningKey
 from trust.errors import Unauthenticated, Unknown
 from trust.model import Identity, LeaseId
 from trust.presented import digest_of
-from trust.tokens import MOUNT_PREFIX, PRINCIPAL_PREFIX, parse_lease_token
+from trust.tokens import LEASE_PREFIX, MOUNT_PREFIX, PRINCIPAL_PREFIX, parse_lease_token
 
 MOUNTING = "mount"
 """The method of who came with a mount credential."""
@@ -66,6 +66,7 @@ class Doorkeeper:
         self._certificates = Certificates(appliance.trust)
         self._presence = Presence(appliance.trust)
         self._established: set[bytes] = set()
+        self._entered: dict[tuple[int, str, str], tuple[Identity, Identity]] = {}
 
     def bearer(self, secret: str, arrival: Arrival) -> Identity:
         """Return whom a bearer secret speaks for. Raises `Fault`, and what `Trust.authenticate` raises."""
@@ -74,17 +75,17 @@ class Doorkeeper:
             return self._believe(secret, arrival, now)
         if secret.startswith(f"{PRINCIPAL_PREFIX}."):
             subject = secret.split(".", 2)[1]
-            return self._look(secret, subject, arrival, lambda: _by("token", self._trust.authenticate(secret, now)))
+            return self._look(secret, subject, arrival, lambda: self._enter("token", self._trust.authenticate(secret, now), arrival))
         if secret.startswith(f"{MOUNT_PREFIX}."):
-            return self._weigh(NOBODY, arrival, lambda: _by(MOUNTING, self._trust.authenticate(secret, now)))
-        return self._weigh(_root_of(secret), arrival, lambda: _by("lease", self._trust.authenticate(secret, now)))
+            return self._weigh(NOBODY, arrival, lambda: self._enter(MOUNTING, self._trust.authenticate(secret, now), arrival))
+        return self._weigh(secret, arrival, lambda: self._enter("lease", self._trust.authenticate(secret, now), arrival))
 
     def basic(self, user: str, password: str, arrival: Arrival) -> Identity:
         """Return whom HTTP Basic credentials speak for. Raises as `bearer`."""
         now = self._appliance.now()
         if password.startswith(f"{PREFIX}."):
-            return self._look(f"{user}\0{password}", user, arrival, lambda: self._by_password(user, password, arrival.door, now))
-        recognise = self._by_basic(user, password, now)
+            return self._look(f"{user}\0{password}", user, arrival, lambda: self._by_password(user, password, arrival, now))
+        recognise = self._by_basic(user, password, arrival, now)
         if password.startswith(f"{PRINCIPAL_PREFIX}."):
             return self._look(f"{user}\0{password}", user, arrival, recognise)
         return self._weigh(user, arrival, recognise)
@@ -95,7 +96,7 @@ class Doorkeeper:
 
         def recognise() -> Identity:
             principal = self._certificates.recognise(arrival.certificate, now)
-            return Identity(principal, self._trust.roles(principal), method="certificate")
+            return self._arrived(Identity(principal, self._trust.roles(principal), method="certificate"), arrival)
 
         return self._weigh(NOBODY, arrival, recognise)
 
@@ -111,7 +112,7 @@ class Doorkeeper:
     def admit(self, claim: Claim, arrival: Arrival) -> Identity:
         """Return whom a proven claim speaks for. Raises what `Trust.admit` raises."""
         identity = self._trust.admit(claim, self._appliance.now())
-        return self._arrived(_by("token" if claim.token else "lease", identity), arrival)
+        return self._enter("token" if claim.token else "lease", identity, arrival)
 
     def refuse_signature(self, claim: Claim, arrival: Arrival) -> None:
         """Count a wrong signature. Raises `Kind.THROTTLED` for who has to wait; the door says the rest in its own words."""
@@ -145,16 +146,29 @@ class Doorkeeper:
 
     # -- ways in ------------------------------------------------------------------------------------------------------
 
-    def _by_basic(self, user: str, password: str, now: int) -> Callable[[], Identity]:
+    def _by_basic(self, user: str, password: str, arrival: Arrival, now: int) -> Callable[[], Identity]:
         def recognise() -> Identity:
             identity = self._trust.authenticate_basic(user, password, now)
-            return _by("lease" if identity.lease else "token", identity)
+            return self._enter("lease" if identity.lease else "token", identity, arrival)
 
         return recognise
 
-    def _by_password(self, user: str, password: str, door: str, now: int) -> Identity:
-        principal, limits = self._passwords.recognise(user, password, door, now)
-        return Identity(principal, self._trust.roles(principal), method="app-password", limits=limits)
+    def _by_password(self, user: str, password: str, arrival: Arrival, now: int) -> Identity:
+        principal, limits = self._passwords.recognise(user, password, arrival.door, now)
+        return self._arrived(Identity(principal, self._trust.roles(principal), method="app-password", limits=limits), arrival)
+
+    def _enter(self, method: str, identity: Identity, arrival: Arrival) -> Identity:
+        """Return what `trust` recognised, as it arrived. It gives the same identity for the same credential until rights change."""
+        key = (id(identity), method, arrival.door)
+        kept = self._entered.get(key)
+        if kept is not None and kept[0] is identity:
+            return kept[1]
+        entered = self._arrived(replace(identity, method=method), arrival)
+        if identity.scope is None or not identity.scope.holder:  # a key has to be proven each time
+            if len(self._entered) >= _KEPT:
+                self._entered = {}
+            self._entered[key] = (identity, entered)
+        return entered
 
     def _believe(self, token: str, arrival: Arrival, now: int) -> Identity:
         """Return whom an issuer says that somebody is. What it says is known from the token itself, so its faults are told."""
@@ -175,7 +189,7 @@ class Doorkeeper:
             principal = resolve(self._trust, issuer, assertion, now)
             if principal.disabled:
                 raise Fault(Kind.DENIED, f"{principal.name} may not act any more", hint="ask the owner")
-            return Identity(principal, self._trust.roles(principal), method="oidc")
+            return self._arrived(Identity(principal, self._trust.roles(principal), method="oidc"), arrival)
 
         return self._weigh(NOBODY, arrival, recognise)
 
@@ -199,7 +213,7 @@ class Doorkeeper:
     def _weigh(self, subject: str, arrival: Arrival, recognise: Callable[[], Identity]) -> Identity:
         """Recognise a credential, and count it where it is wrong."""
         try:
-            return self._arrived(recognise(), arrival)
+            return recognise()
         except Unauthenticated as error:
             raise self._count(subject, arrival, as_fault(error)) from error
 
@@ -239,6 +253,8 @@ class Doorkeeper:
 
     def _known(self, subject: str) -> str:
         """Return what a name that somebody presented is counted as (rule 4)."""
+        if subject.startswith(f"{LEASE_PREFIX}."):
+            subject = _root_of(subject)
         if subject == NOBODY or len(subject) > 255:
             return NOBODY
         for find in (self._trust.principal, lambda name: self._trust.lease(LeaseId(name)), self._trust.token):
@@ -248,10 +264,6 @@ class Doorkeeper:
                 continue
             return subject
         return NOBODY
-
-
-def _by(method: str, identity: Identity) -> Identity:
-    return replace(identity, method=method)
 
 
 def _root_of(lease_token: str) -> str:
