@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -18,6 +19,7 @@ from trust.errors import NoteInvalid, Unknown
 from trust.evidence import Evidence
 
 _SUFFIX = ".checkpoint"
+log = logging.getLogger("nasd.outside")
 
 
 class Outside:
@@ -40,11 +42,17 @@ class Outside:
         return failures
 
     def notes(self) -> Iterator[tuple[str, str]]:
-        """Yield where the last checkpoint of each place is, and what is there. An unreadable one raises `OSError`."""
+        """Yield where the last checkpoint of each place is, and what is there; a place that cannot be looked at is logged."""
         kept = sorted(self._folder.glob(f"*{_SUFFIX}"))
         for path in (*kept[-1:], *self._anchors):
-            if path.exists():
-                yield str(path), path.read_text(encoding="utf-8")
+            try:
+                text = path.read_text(encoding="utf-8", errors="replace")
+            except OSError as error:
+                if path.parent.is_dir() and isinstance(error, FileNotFoundError):
+                    continue  # nothing was kept there yet
+                log.warning("the record is not compared with %s: %s", path, error.strerror or error)
+            else:
+                yield str(path), text
 
     def anchors(self) -> Sequence[Path]:
         """Return the files outside of the data directory."""

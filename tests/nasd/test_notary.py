@@ -304,6 +304,18 @@ def test_a_fork_that_is_signed_with_the_stolen_key_is_caught_by_the_witness(hous
         assert "422" in notary.sign()["failures"][0], "and it is never cosigned"
 
 
+def test_a_place_that_cannot_be_looked_at_is_told_and_stops_nobody(house: House, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    record(house, 3)
+    anchors = f"{tmp_path / 'usb'}, {tmp_path / 'gone'}"
+    notary_of(house, anchors=anchors).sign()
+    shutil.rmtree(tmp_path / "gone")
+    notary_of(house, anchors=anchors).check()
+    assert "is not compared with" in caplog.text and "gone" in caplog.text
+    next((tmp_path / "usb").iterdir()).write_bytes(b"\xff\xfe")
+    with pytest.raises(RolledBack, match="not of this log"):
+        notary_of(house, anchors=anchors).check()
+
+
 def test_the_bare_word_of_a_witness_stops_nothing(house: House, witness: Witness, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("nasd.witnesses._post", lambda url, content: (http.client.CONFLICT, "1000000\n"))
     witness.know(house.trust)
