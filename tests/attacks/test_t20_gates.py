@@ -12,7 +12,7 @@ from interfaces.faults import Fault
 from nasd.runs import MAIN
 from tests.nasd.conftest import House, build_house
 from trust.errors import AlreadyAnswered, GateClosed, GateMismatch, NotEntitled, TrustError
-from trust.model import Gate, GateId, GateState, Identity
+from trust.model import Gate, GateId, GateState, Identity, PrincipalKind, PrincipalName
 from trust.policy import default_policy
 
 MANY = {f"many/{number}.txt": b"x" for number in range(201)}
@@ -63,6 +63,19 @@ def test_whoever_asks_answers_nothing(house: House) -> None:
         with pytest.raises((NotEntitled, Fault, TrustError)):
             house.gates.answer(gate.id, gate.digest, identity, "", approve=True)
     assert house.trust.gate(gate.id).state is GateState.PENDING
+
+
+def test_a_rule_that_wants_somebody_else_is_not_answered_by_whom_the_run_works_for(tmp_path: Path) -> None:
+    text = default_policy().replace("id: many-files-ask\n", "id: many-files-ask\n    independent: true\n")
+    house = build_house(tmp_path / "independent", "git", text)
+    other = house.trust.add_principal(PrincipalName("bo"), PrincipalKind.HUMAN, 0, {"roles": "owner"})
+    _, gate = gated(house)
+    with pytest.raises(NotEntitled):
+        house.gates.answer(gate.id, gate.digest, house.owner, "", approve=True)
+    assert house.trust.gate(gate.id).state is GateState.PENDING
+    house.gates.answer(gate.id, gate.digest, Identity(other, house.trust.roles(other)), "", approve=True)
+    assert house.trust.gate(gate.id).state is GateState.APPROVED
+    house.appliance.close()
 
 
 def test_the_file_that_is_judged_does_not_configure_the_judge(house: House) -> None:
