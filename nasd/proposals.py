@@ -48,6 +48,7 @@ from store.names import find_twins
 from trust.errors import AlreadyRefused, Unknown
 from trust.facts import judged
 from trust.gates import Question, act_digest
+from trust.labels import Label
 from trust.leases import actors_of
 from trust.model import Action, Effect, Facts, Gate, GateId, GatePhase, GateState, Identity, PrincipalName, RunId
 from trust.policy import decide
@@ -72,7 +73,7 @@ class Proposals:
         self._settling = threading.RLock()
         self._labelling = Labelling(appliance)
         self._evidence = EvidenceRoom(appliance, self._labelling)
-        self._looked: dict[str, tuple[str, str]] = {}
+        self._looked: dict[str, tuple[str, str, Label]] = {}
 
     # -- finding --------------------------------------------------------------------------------------------------
 
@@ -189,7 +190,7 @@ class Proposals:
         if trouble := self._steering.trouble(proposal, weighed.changes, weighed.target_head):
             return self._close(proposal, "refused", trouble)
         if gate is not None and act_digest(gate.subject, act_of(weighed.card)) != gate.act:
-            return self._close(proposal, "stale", "what the gate showed is not what would be merged now: propose again")
+            return self._act(run, proposal, self._weigh(run, proposal, None), identity, None)  # what was approved is not what would happen
         if weighed.decision.effect is Effect.GATE:
             return self._ask(run, proposal, weighed, identity)
         policy = f"{weighed.decision.rule} ({weighed.decision.position})"
@@ -313,13 +314,14 @@ class Proposals:
             if proposal.state not in OPEN_STATES or proposal.gate != gate.id:
                 return proposal.gate if proposal.gate != gate.id else proposal.proposal
             run = self._runs.find(proposal.run)
-            heads = self._head_of(run.branch), self._head_of(proposal.target)
-            if heads[0] != proposal.head:
-                return self._newer(proposal) or f"commit:{heads[0]}"
-            if self._looked.get(gate.id) == heads:
+            head, target = self._head_of(run.branch), self._head_of(proposal.target)
+            if head != proposal.head:
+                return self._newer(proposal) or f"commit:{head}"
+            seen = target, policy_in_force(self._trust).hash, self._trust.ledger.taint(run.run)
+            if self._looked.get(gate.id) == seen:
                 return ""
             if act_digest(gate.subject, act_of(self._weigh(run, proposal, None).card)) == gate.act:
-                self._looked[gate.id] = heads
+                self._looked[gate.id] = seen
                 return ""
             self._looked.pop(gate.id, None)
             settled = self._settle(run, proposal, None, None)

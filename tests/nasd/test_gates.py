@@ -181,8 +181,9 @@ def test_what_moves_between_the_answer_and_the_act_is_not_released(house: House,
     gate = gate_of(house, propose(house, moved, {f"more/{number}": b"" for number in range(201)}))
     house.trust.adopt_policy(default_policy() + "\n# another text\n", "policy.yaml", house.appliance.now())
     became = answer(house, gate)["result"]
-    assert (became["state"], "not what would be merged now" in became["reason"]) == ("stale", True)
-    assert house.appliance.engine.branch(MAIN).head == main and house.trust.gate(gate.id).outcome == "refused"
+    assert (became["decision"], became["gate"] != gate.id) == ("gated", True), "people are asked about what it is now"
+    assert house.appliance.engine.branch(MAIN).head == main and house.trust.gate(gate.id).outcome == "gated"
+    assert answer(house, house.trust.gate(GateId(became["gate"])))["result"]["decision"] == "merged"
 
 
 # many at once
