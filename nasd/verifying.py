@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from interfaces.faults import Fault, Kind
@@ -9,6 +10,7 @@ from interfaces.port import Document
 from nasd.config import Settings
 from nasd.errors import NotInitialised
 from nasd.outside import Outside, compare
+from trust.checkpoints import Checkpoint
 from trust.model import Verification
 from trust.service import Trust
 
@@ -26,9 +28,17 @@ def verify_record(settings: Settings, anchor: str | None) -> Document:
         found = trust.verify(parse_anchor(anchor), outside)
         if found.ok and proofs:
             found = replace(found, ok=False, why=proofs[0], completeness="another record than the one that was kept outside")
-        return view_verification(found)
+        return view_verification(doubt(found, settings, outside))
     finally:
         trust.close()
+
+
+def doubt(found: Verification, settings: Settings, outside: Sequence[tuple[str, Checkpoint]]) -> Verification:
+    """Return a verification that says so when all it was compared with lies in the data directory itself."""
+    if not found.ok or not outside or any(not where.startswith(f"{settings.checkpoints}/") for where, _ in outside):
+        return found
+    told = f"{found.completeness}; nothing outside of the directory was compared: whether it is an old copy of itself, completeness unknown"
+    return replace(found, completeness=told)
 
 
 def parse_anchor(text: str | None) -> tuple[int, str] | None:

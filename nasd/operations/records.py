@@ -29,7 +29,7 @@ from nasd.operations.operation import (
 )
 from nasd.operations.runs import absolute
 from nasd.proving import prove_record
-from nasd.verifying import parse_anchor, view_verification
+from nasd.verifying import doubt, parse_anchor, view_verification
 from nasd.views import page, view_record
 from trust.model import Action, Identity
 
@@ -53,7 +53,9 @@ def _list(desk: Desk, identity: Identity, arguments: Arguments) -> Document:
 
 def _verify(desk: Desk, identity: Identity, arguments: Arguments) -> Document:
     desk.require(identity, Action.OBSERVE, "verify the record")
-    return view_verification(desk.appliance.trust.verify(parse_anchor(arguments.get("anchor")), desk.notary.outside()))
+    outside = desk.notary.outside()
+    found = desk.appliance.trust.verify(parse_anchor(arguments.get("anchor")), outside)
+    return view_verification(doubt(found, desk.appliance.settings, outside))
 
 
 def _status(desk: Desk, identity: Identity, _: Arguments) -> Document:

@@ -316,6 +316,16 @@ def test_a_place_that_cannot_be_looked_at_is_told_and_stops_nobody(house: House,
         notary_of(house, anchors=anchors).check()
 
 
+def test_what_was_compared_with_nothing_outside_says_so(house: House, tmp_path: Path) -> None:
+    record(house, 3)
+    notary_of(house).sign()
+    inside = verify_record(house.appliance.settings, None)
+    assert inside["ok"] and "complete up to the 3 records" in inside["completeness"] and "completeness unknown" in inside["completeness"]
+    notary_of(house, anchors=str(tmp_path / "usb")).sign()
+    outside = verify_record(house.appliance.settings, None)
+    assert outside["ok"] and "unknown" not in outside["completeness"].replace("later records unknown", "")
+
+
 def test_the_bare_word_of_a_witness_stops_nothing(house: House, witness: Witness, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("nasd.witnesses._post", lambda url, content: (http.client.CONFLICT, "1000000\n"))
     witness.know(house.trust)
