@@ -29,7 +29,10 @@ Section = tuple[str, list[Row]]
 _SECTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("question", ("what", "who", "on_behalf_of", "actors", "why", "purpose")),
     ("change", ("in_words", "size", "changes", "changes_beyond", "overlap_paths", "twins")),
-    ("policy change", ("policy_in_words", "policy_wider", "policy_narrower", "policy_asks", "policy_facts", "policy_replay")),
+    (
+        "policy change",
+        ("policy_in_words", "policy_rules", "policy_wider", "policy_narrower", "policy_asks", "policy_facts", "policy_replay"),
+    ),
     ("act", ("account", "destination", "method", "path", "paths", "actions", "ttl", "budgets")),
     ("evidence", ("reads", "stale_reads", "labels", "taint", "checks")),
     ("rule", ("asks", "rule", "who_decides", "who_can", "answers_so_far", "excluded", "until")),

@@ -73,6 +73,7 @@ def view_diff(diff: PolicyDiff, most: int | None = None) -> Document:
         "complete": diff.complete,
         "cells": diff.cells,
         **sections,
+        "rules": [{"rule": each.rule, "change": each.change, "what": list(each.what)} for each in diff.rules[:most]],
         "labels": [
             {"path": render_path(each.path), "from": str(each.before), "to": str(each.after), "names": each.names}
             for each in diff.labels[:most]

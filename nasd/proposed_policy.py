@@ -84,9 +84,14 @@ def _told(found: Document) -> Document:
     return {
         "policy_in_words": found["in_words"],
         **{f"policy_{section}": [_line(each) for each in found[section]] for section in ("wider", "narrower", "asks")},
+        "policy_rules": [f"{each['rule']}: {each['change']}{_in_what(each)}" for each in found["rules"]],
         "policy_facts": [f"{each['path']}: {each['from']} becomes {each['to']}" for each in found["labels"]],
         "policy_replay": f"of {replayed['confirmed']} recorded decisions {', '.join(moved) or 'none would change'}",
     }
+
+
+def _in_what(rule: Document) -> str:
+    return f" ({', '.join(rule['what'])})" if rule["what"] else ""
 
 
 def _line(difference: Document) -> str:

@@ -20,7 +20,7 @@ from trust.policy.classes import name_classes, path_classes
 from trust.policy.decide import decide
 from trust.policy.outcomes import Verdict, living_grants, make_reader
 from trust.policy.patterns import covered, path_set
-from trust.policy.rules import Check, CompiledPolicy, Grant, Limits
+from trust.policy.rules import Check, CompiledPolicy, Grant, Guard, Limits
 
 MOST_REQUESTS = 20_000
 """How many requested leases are tried."""
@@ -75,6 +75,15 @@ class CheckDifference:
 
 
 @dataclass(frozen=True, slots=True)
+class RuleDifference:
+    """A rule that is ``added``, ``removed`` or ``changed``, and in what: how it is written, whether or not it decides otherwise."""
+
+    rule: str
+    change: str
+    what: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class PolicyDiff:
     """Everything that another policy would do differently; exact when `complete`, else of a part of all cases."""
 
@@ -82,12 +91,13 @@ class PolicyDiff:
     labels: tuple[LabelDifference, ...]
     roles: tuple[RoleDifference, ...]
     checks: tuple[CheckDifference, ...]
+    rules: tuple[RuleDifference, ...]
     cells: int
     complete: bool
 
     @property
     def equal(self) -> bool:
-        """Tell whether nothing was found."""
+        """Tell whether the two decide alike, however they are written."""
         return not (self.decisions or self.labels or self.roles or self.checks)
 
 
@@ -109,6 +119,7 @@ def compare_policies(before: CompiledPolicy, after: CompiledPolicy) -> PolicyDif
         labels,
         tuple(_compare_roles(before, after)),
         tuple(_compare_checks(before, after)),
+        tuple(_compare_rules(before, after)),
         cells,
         complete and labels_complete,
     )
@@ -119,12 +130,12 @@ def _rank(difference: Difference) -> tuple[int, int, int]:
 
 
 def _group(difference: Difference) -> object:
-    """Return what differences must share to be told as one."""
+    """Return what differences must share to be told as one: the act, both effects, and the rule of the stricter side."""
     before, after = difference.before, difference.after
-    return (
-        difference.action,
-        *((each.effect, each.rule, each.ask, each.asking) for each in (before, after)),
-    )
+    if difference.direction is Direction.ASKS:
+        return difference.action, before.ask, after.ask
+    stricter = before if difference.direction is Direction.WIDER else after
+    return difference.action, before.effect, after.effect, stricter.rule
 
 
 class _Comparison:
@@ -273,6 +284,39 @@ def _compare_checks(before: CompiledPolicy, after: CompiledPolicy) -> Iterator[C
     for name in sorted({*old, *new}):
         if _what_runs(old.get(name)) != _what_runs(new.get(name)):
             yield CheckDifference(old.get(name), new.get(name))
+
+
+def _compare_rules(before: CompiledPolicy, after: CompiledPolicy) -> Iterator[RuleDifference]:
+    old, new = _by_id(before), _by_id(after)
+    for name in sorted({*old, *new}):
+        if name not in old or name not in new:
+            yield RuleDifference(name, "added" if name in new else "removed")
+        elif what := tuple(_rewritten(old[name], new[name])):
+            yield RuleDifference(name, "changed", what)
+
+
+def _by_id(policy: CompiledPolicy) -> dict[str, Grant | Guard]:
+    return {rule.id: rule for rule in policy.grants} | {rule.id: rule for rule in policy.guards}
+
+
+def _rewritten(old: Grant | Guard, new: Grant | Guard) -> Iterator[str]:
+    """Yield in what a rule is written otherwise; patterns one by one."""
+    if type(old) is not type(new):
+        yield "kind"
+    one, other = ({pattern.text for pattern in rule.paths.patterns} for rule in (old, new))
+    yield from (f"paths -{text}" for text in sorted(one - other))
+    yield from (f"paths +{text}" for text in sorted(other - one))
+    for name in ("who", "actions", "when", "limits", "ask", "reason"):
+        if _written(old, name) != _written(new, name):
+            yield name
+
+
+def _written(rule: Grant | Guard, name: str) -> object:
+    if name == "who":
+        names = (rule.who.principals, rule.who.on_behalf_of)
+        return rule.who.kinds, rule.who.roles, [None if each is None else sorted(text.text for text in each.patterns) for each in names]
+    value = getattr(rule, name, None)
+    return frozenset(value) if name == "when" and value is not None else value
 
 
 def _what_runs(check: Check | None) -> object:

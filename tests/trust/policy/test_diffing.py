@@ -144,6 +144,14 @@ def test_what_is_written_otherwise_and_means_the_same_is_no_difference() -> None
     assert diff.equal and diff.complete and diff.cells > 1000
 
 
+def test_what_is_written_otherwise_is_told_pattern_by_pattern() -> None:
+    diff = changed('      - "**/.netrc"\n      - "**/.pgpass"\n', '      - "**/.secret"\n')
+    (rule,) = diff.rules
+    assert (rule.rule, rule.change) == ("credentials-refused", "changed")
+    assert rule.what == ("paths -**/.netrc", "paths -**/.pgpass", "paths +**/.secret")
+    assert {each.direction for each in diff.decisions} == {Direction.WIDER, Direction.NARROWER} and len(diff.decisions) < 12
+
+
 def test_a_question_that_goes_to_others_is_told() -> None:
     text = default_policy().replace("owner: [owner]", "owner: [owner]\n  reviewer: [bo]")
     before, after = (compile_policy(each, "p") for each in (text, text.replace("required_role: owner", "required_role: reviewer", 1)))

@@ -35,6 +35,8 @@ def command(session: Session, files: tuple[TextIO, ...], exit_code: bool) -> int
 def _print_diff(document: Mapping[str, Any]) -> None:
     from nasd.cli.tables import plain
 
+    for item in document["rules"]:
+        print(f"rule {plain(item['rule'])} is {item['change']}" + (f": {plain(', '.join(item['what']))}" if item["what"] else ""))
     for section, title in (("wider", "easier"), ("narrower", "harder"), ("asks", "asked of others")):
         for item in document[section]:
             print(f"{title}: {plain(item['example'])}")
