@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-import errno
 import os
+import subprocess
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import apsw
 import pytest
 
+from interfaces.faults import Fault
+from nasd.runs import MAIN
+from store.errors import StoreError
 from tests.nasd.conftest import build_house
 from tests.trust.samples import NOW, open_trust
 from trust import Trust
 from trust.chain import row_hash
 from trust.checkpoints import Checkpoint
-from trust.errors import ChainBroken, RecorderUnavailable, TrustError
+from trust.errors import ChainBroken, TrustError
 
 RECORDS = 40
 
@@ -95,17 +99,34 @@ def test_the_running_program_changes_and_deletes_no_record(trust: Trust, tmp_pat
     assert trust.verify().ok
 
 
-def test_a_recorder_that_cannot_write_lets_nothing_happen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    house = build_house(tmp_path / "home", "git")
-    before = {run.run for run in house.runs.all()} if hasattr(house.runs, "all") else set()
-    branches = {branch.name for branch in house.appliance.engine.branches()}
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of its own that is nearly full."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=48m", "tmpfs", str(disk)], check=True)
+    yield disk
+    subprocess.run(["umount", "-l", str(disk)], check=True)
 
-    def full(*_: object) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("trust.engines.sqlite.database.sync_file", full, raising=False)
-    monkeypatch.setattr(type(house.trust), "intend", full)
-    with pytest.raises((OSError, TrustError, RecorderUnavailable)):
-        house.start()
-    assert {branch.name for branch in house.appliance.engine.branches()} == branches, before
+@pytest.mark.root
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to mount a small disk")
+def test_where_no_record_can_be_written_nothing_happens(small_disk: Path) -> None:
+    house = build_house(small_disk / "home", "git")
+    house.start()
+    filler = small_disk / "filler"
+    with suppress(OSError), filler.open("wb", buffering=0) as file:
+        while True:
+            file.write(b"x" * 4096)
+    started = 0
+    with pytest.raises((OSError, TrustError, StoreError, Fault)):
+        while started < 2000:
+            house.start()
+            started += 1
+    runs = house.runs.all()
+    filler.unlink()
+    branches = {branch.name for branch in house.appliance.engine.branches()} - {MAIN}
+    assert branches == {run.branch for run in runs}, "something happened that has no run"
+    assert house.trust.verify().ok
+    house.start()  # with room, work goes on
     house.appliance.close()
