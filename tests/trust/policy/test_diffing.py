@@ -40,7 +40,7 @@ def test_a_cell_says_what_the_decision_about_its_facts_says(document: dict[str, 
             assert (EFFECTS[outcome.verdict], outcome.ask) == essence(decide(policy, facts)), (cell, document)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(documents, documents, st.lists(judged_facts(), min_size=20, max_size=40), st.data())
 def test_policies_without_a_difference_decide_alike(
     one: dict[str, Any], other: dict[str, Any], asked: list[Facts], data: st.DataObject

@@ -31,7 +31,7 @@ NEEDED = {Action.MERGE: "change", Action.START: "request", Action.EGRESS: "desti
 )
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(documents, any_facts | judged_facts())
 def test_every_policy_decides_about_all_facts_and_says_why(document: dict[str, Any], asked: Facts) -> None:
     decision = decide(compiled(document), asked)
@@ -39,7 +39,7 @@ def test_every_policy_decides_about_all_facts_and_says_why(document: dict[str, A
         assert all(is_there(decision) for is_there in reasons.PARTS.values()), decision
 
 
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(documents, judged_facts())
 def test_a_fact_that_is_missing_never_allows(document: dict[str, Any], asked: Facts) -> None:
     policy = compiled(document)
@@ -51,7 +51,7 @@ def test_a_fact_that_is_missing_never_allows(document: dict[str, Any], asked: Fa
         assert decide(policy, replace(asked, lease_state=LeaseState.REVOKED)).effect is Effect.DENY
 
 
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(documents, judged_facts())
 def test_the_order_of_a_document_decides_nothing(document: dict[str, Any], asked: Facts) -> None:
     turned = copy.deepcopy(document)
@@ -63,7 +63,7 @@ def test_the_order_of_a_document_decides_nothing(document: dict[str, Any], asked
     assert without_positions(decide(compiled(turned), asked)) == without_positions(decide(compiled(document), asked))
 
 
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(documents, judged_facts())
 def test_an_answer_of_people_never_allows_what_is_refused(document: dict[str, Any], asked: Facts) -> None:
     policy = compiled(document)
