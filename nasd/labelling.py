@@ -18,7 +18,7 @@ from store.model import Change, CommitId, Side
 from trust.labels import CLEAN, DEFAULT, Label, join, join_all
 from trust.model import Scope
 from trust.policy import CompiledPolicy
-from trust.policy.patterns import overlap
+from trust.policy.covering import overlap
 
 
 class Labelling:

@@ -16,7 +16,7 @@ from nasd.wiring import Appliance
 from store.model import ROOT, Commit, CommitId
 from trust.labels import DEFAULT, Label, join
 from trust.model import Scope
-from trust.policy.patterns import overlap
+from trust.policy.covering import overlap
 
 _MOST_ROOTS = 10_000
 

@@ -35,7 +35,7 @@ from trust.leases import (
     require_usable,
 )
 from trust.model import Lease, LeaseId, Principal, PrincipalName, RunId, Scope, Token, TokenId
-from trust.policy.patterns import Effort
+from trust.policy.covering import Effort
 from trust.presented import digest_of
 from trust.secret import Secret
 from trust.tokens import (

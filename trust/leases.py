@@ -17,7 +17,8 @@ from trust.caveats import DOORS, MAX_DEPTH, MAX_PURPOSE, Caveat, is_actor, is_th
 from trust.errors import HolderUnproven, LeaseExpired, LeaseRevoked, PatternInvalid, ScopeInvalid, Widened, WrongDoor
 from trust.labels import WORST, Label, Origin, Sensitivity, parse_label
 from trust.model import LEASABLE, Action, BudgetKind, Lease, LeaseId, LeaseState, Scope
-from trust.policy.patterns import Effort, covered, parse_pattern
+from trust.policy.covering import Effort, covered
+from trust.policy.patterns import parse_pattern
 
 MAX_PATHS = 256
 """The most path patterns in a lease, and the most destinations."""

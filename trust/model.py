@@ -191,8 +191,8 @@ class Lease:
 class Identity:
     """Whom a credential speaks for: a principal by its own, or a run's lease.
 
-    `method` says what was proven (``token``, ``lease``, ``oidc``, ``certificate``, ``app-password``, ``key``; empty for the appliance itself)
-    and `door` where (empty inside of the appliance). `limits` is what a credential of a principal is narrowed to.
+    `method` says what was proven (``token``, ``lease``, ``oidc``, ``certificate``, ``app-password``, ``key``; empty for the appliance
+    itself) and `door` where (empty inside of the appliance). `limits` is what a credential of a principal is narrowed to.
     """
 
     principal: Principal

@@ -21,7 +21,7 @@ from store.model import Attributes, CommitId
 from trust.labels import DEFAULT, Label, join
 from trust.ledger import LabelPart
 from trust.model import Action, Identity
-from trust.policy.patterns import overlap
+from trust.policy.covering import overlap
 
 _PAGE = 1000
 _SCAN = 10_000

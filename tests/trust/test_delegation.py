@@ -32,7 +32,8 @@ from trust.leases import (
     require_presented,
 )
 from trust.model import LEASABLE, BudgetKind, LeaseId, Scope
-from trust.policy.patterns import Effort, covers, matches_any
+from trust.policy.covering import Effort, covers
+from trust.policy.patterns import matches_any
 from trust.secret import Secret
 from trust.tokens import MAX_CAVEATS, LeaseToken, chain_tail, encode_lease_token, extend_tail, fits, narrow_token, parse_lease_token
 

@@ -1,10 +1,11 @@
 """The policy: one document, compiled once, asked for every act."""
 
 from trust.policy.compiling import check_policy, compile_policy, empty_policy
+from trust.policy.covering import covers
 from trust.policy.decide import decide, envelope
 from trust.policy.explain import Considered, Explanation, explain
 from trust.policy.linting import examine_policy, lint_policy
-from trust.policy.patterns import covers, may_match_below, parse_pattern, path_set, uniform_below
+from trust.policy.patterns import may_match_below, parse_pattern, path_set, uniform_below
 from trust.policy.quantities import parse_duration, parse_size
 from trust.policy.reading import Diagnostic
 from trust.policy.resources import default_policy, policy_schema

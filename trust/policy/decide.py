@@ -17,7 +17,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from trust.model import Action, Ask, ChangeFacts, Decision, Denial, Effect, Facts, LeaseState, Position, Scope
-from trust.policy.patterns import covered, path_set
+from trust.policy.covering import covered
+from trust.policy.patterns import path_set
 from trust.policy.rules import OWNER, CompiledPolicy, Grant, Limits, breaks_rule, combined_label
 
 BUILT_IN = Position("built in", 0, 0)

@@ -17,9 +17,10 @@ from trust.labels import Label
 from trust.model import LEASABLE, Action, Ask, BudgetKind, Decision, Effect, Facts, Scope
 from trust.policy.abstraction import Cell, Space, make_space
 from trust.policy.classes import name_classes, path_classes
+from trust.policy.covering import covered
 from trust.policy.decide import decide
 from trust.policy.outcomes import Verdict, living_grants, make_reader
-from trust.policy.patterns import covered, path_set
+from trust.policy.patterns import path_set
 from trust.policy.rules import Check, CompiledPolicy, Grant, Guard, Limits
 
 MOST_REQUESTS = 20_000

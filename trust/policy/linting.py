@@ -17,9 +17,10 @@ from trust.labels import DEFAULT, Label, join_all
 from trust.model import LEASABLE, Action, Ask, Position, PrincipalKind
 from trust.policy.abstraction import Space, make_space
 from trust.policy.compiling import check_policy, compile_policy
+from trust.policy.covering import covers
 from trust.policy.decide import OWNER_ACTIONS
 from trust.policy.outcomes import make_reader
-from trust.policy.patterns import PathSet, covers
+from trust.policy.patterns import PathSet
 from trust.policy.reading import Diagnostic, Severity
 from trust.policy.rules import OWNER, WORD_SUBJECTS, CompiledPolicy, Condition, Grant, Guard, LabelRule, Operator
 

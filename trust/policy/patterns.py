@@ -6,8 +6,7 @@
 3. Names are bytes. A byte that is no UTF-8 counts as one character; ``*`` matches it, and no text can spell it.
 4. The cost of a match is bounded whatever the pattern: states are bits of one integer, nothing is retried, and the limits below hold.
    There are no regular expressions.
-5. `covers` may answer no where yes is true (it is used to narrow), never the other way round.
-6. Pure: no I/O, no clock; any thread.
+5. Pure: no I/O, no clock; any thread.
 """
 
 from __future__ import annotations
@@ -15,10 +14,9 @@ from __future__ import annotations
 import enum
 import functools
 import itertools
-from collections.abc import Iterable
 from dataclasses import dataclass
 
-from trust.errors import PatternInvalid, ScopeInvalid
+from trust.errors import PatternInvalid
 
 MAX_LENGTH = 512
 """The longest pattern, in characters."""
@@ -28,11 +26,9 @@ MAX_PARTIAL = 4
 """The most names in a pattern that mix text and wildcards (``*.py``)."""
 _MEANINGLESS = frozenset(map(chr, (*range(0x20), *range(0xD800, 0xE000))))
 """Control characters, and halves of surrogate pairs."""
-_MAX_PAIRS = 1024
-"""The most state pairs `covers` looks at before it answers no."""
 
 
-class _Kind(enum.Enum):
+class SegmentKind(enum.Enum):
     """What one name of a pattern stands for."""
 
     DEPTH = "any number of names"
@@ -95,31 +91,31 @@ def _build_glob(text: str) -> Glob:
 
 
 @dataclass(frozen=True, slots=True)
-class _Segment:
+class Segment:
     """One name of a pattern."""
 
-    kind: _Kind
+    kind: SegmentKind
     literal: bytes = b""
     glob: Glob | None = None
 
     def may_end(self, path: bytes) -> bool:
         """Tell whether a path could match a pattern that ends here; nearly every path cannot, and is spared the walk."""
         name = path[path.rfind(b"/") + 1 :]
-        if self.kind is _Kind.LITERAL:
+        if self.kind is SegmentKind.LITERAL:
             return name == self.literal
         return self.glob is None or self.glob.matches(name.decode("utf-8", "surrogateescape"))
 
 
-def _parse_segment(name: str) -> _Segment:
+def _parse_segment(name: str) -> Segment:
     if name == "**":
-        return _Segment(_Kind.DEPTH)
+        return Segment(SegmentKind.DEPTH)
     if name == "*":
-        return _Segment(_Kind.ANY)
+        return Segment(SegmentKind.ANY)
     if "**" in name:
         raise PatternInvalid(name, "** stands alone between slashes")
     if "*" in name or "?" in name:
-        return _Segment(_Kind.PARTIAL, glob=_build_glob(name))
-    return _Segment(_Kind.LITERAL, name.encode())
+        return Segment(SegmentKind.PARTIAL, glob=_build_glob(name))
+    return Segment(SegmentKind.LITERAL, name.encode())
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +123,7 @@ class Pattern:
     """A parsed pattern. Make one with `parse_pattern`."""
 
     text: str
-    segments: tuple[_Segment, ...]
+    segments: tuple[Segment, ...]
     literals: dict[bytes, int]
     partials: tuple[tuple[Glob, int], ...]
     any_name: int
@@ -173,6 +169,7 @@ class Pattern:
         return state | ((state & self.any_depth) << 1)
 
     def accepted_by(self, name: bytes) -> int:
+        """Return the segments, as bits, that match a name."""
         """Return the segments that match a name, as bits."""
         accepted = self.any_name | self.literals.get(name, 0)
         if self.partials:
@@ -193,19 +190,19 @@ def parse_pattern(text: str) -> Pattern:
     names = _split(text)
     segments = tuple(_parse_segment(name) for name in names)
     kinds = [segment.kind for segment in segments]
-    if kinds.count(_Kind.PARTIAL) > MAX_PARTIAL:
+    if kinds.count(SegmentKind.PARTIAL) > MAX_PARTIAL:
         raise PatternInvalid(text, f"more than {MAX_PARTIAL} names mix text and wildcards")
     literals: dict[bytes, int] = {}
     for index, segment in enumerate(segments):
-        if segment.kind is _Kind.LITERAL:
+        if segment.kind is SegmentKind.LITERAL:
             literals[segment.literal] = literals.get(segment.literal, 0) | 1 << index
     return Pattern(
         text=text,
         segments=segments,
         literals=literals,
         partials=tuple((segment.glob, 1 << index) for index, segment in enumerate(segments) if segment.glob is not None),
-        any_name=_bits(kinds, _Kind.ANY),
-        any_depth=_bits(kinds, _Kind.DEPTH),
+        any_name=_bits(kinds, SegmentKind.ANY),
+        any_depth=_bits(kinds, SegmentKind.DEPTH),
         final=1 << len(segments),
     )
 
@@ -225,7 +222,7 @@ def _split(text: str) -> list[str]:
     return names
 
 
-def _bits(kinds: list[_Kind], kind: _Kind) -> int:
+def _bits(kinds: list[SegmentKind], kind: SegmentKind) -> int:
     return sum(1 << index for index, found in enumerate(kinds) if found is kind)
 
 
@@ -276,9 +273,9 @@ def path_set(texts: tuple[str, ...]) -> PathSet:
     for pattern in patterns:
         kinds = tuple(segment.kind for segment in pattern.segments)
         ending = _ending(pattern, kinds)
-        if set(kinds) == {_Kind.LITERAL}:
+        if set(kinds) == {SegmentKind.LITERAL}:
             exact.append(pattern.text.encode())
-        elif kinds[-1] is _Kind.DEPTH and set(kinds[:-1]) == {_Kind.LITERAL}:
+        elif kinds[-1] is SegmentKind.DEPTH and set(kinds[:-1]) == {SegmentKind.LITERAL}:
             below.append(pattern.text.encode()[:-2])
         elif ending:
             endings.append(ending)
@@ -290,16 +287,16 @@ def path_set(texts: tuple[str, ...]) -> PathSet:
 
 def _start(pattern: Pattern) -> bytes:
     """Return what a path that matches, closed by a slash, starts with."""
-    names = itertools.takewhile(lambda segment: segment.kind is _Kind.LITERAL, pattern.segments)
+    names = itertools.takewhile(lambda segment: segment.kind is SegmentKind.LITERAL, pattern.segments)
     return b"".join(segment.literal + b"/" for segment in names)
 
 
-def _ending(pattern: Pattern, kinds: tuple[_Kind, ...]) -> bytes:
+def _ending(pattern: Pattern, kinds: tuple[SegmentKind, ...]) -> bytes:
     """Return what a slash and the path end with exactly when the pattern matches, or nothing for other forms."""
-    if kinds == (_Kind.DEPTH, _Kind.LITERAL):
+    if kinds == (SegmentKind.DEPTH, SegmentKind.LITERAL):
         return b"/" + pattern.segments[1].literal
     glob = pattern.segments[-1].glob
-    if kinds == (_Kind.DEPTH, _Kind.PARTIAL) and glob is not None and glob.affixes and not glob.head:
+    if kinds == (SegmentKind.DEPTH, SegmentKind.PARTIAL) and glob is not None and glob.affixes and not glob.head:
         return glob.tail.encode()
     return b""
 
@@ -317,123 +314,3 @@ def may_match_below(pattern: str, directory: bytes) -> bool:
 def uniform_below(patterns: tuple[str, ...], directory: bytes) -> bool:
     """Tell whether, for each pattern, all names directly in a directory get the same answer (so that one decision serves them all)."""
     return path_set(patterns).uniform_below(directory)
-
-
-_PARSING = 8
-"""What looking at two patterns costs, before the first step."""
-
-
-class Effort:
-    """How much comparing of patterns is left. Counted in steps, not in time, so that the same question always gets the same answer."""
-
-    __slots__ = ("left",)
-
-    def __init__(self, steps: int) -> None:
-        """Start with a number of steps, of about a microsecond each."""
-        self.left = steps
-
-    def spend(self, steps: int) -> None:
-        """Take steps. Raises `ScopeInvalid` when there are not so many."""
-        self.left -= steps
-        if self.left < 0:
-            raise ScopeInvalid("patterns", "they take too much effort to compare; use fewer, or plainer ones")
-
-
-def covers(wider: str, narrower: str, effort: Effort | None = None) -> bool:
-    """Tell whether every path that `narrower` matches is matched by `wider`. May say no where yes is true.
-
-    Raises `ScopeInvalid` when that takes more than `effort` has left.
-    """
-    if effort is not None:
-        effort.spend(1)
-    if wider in (narrower, "**"):
-        return True
-    first = wider.partition("/")[0]
-    if "*" not in first and "?" not in first and first != narrower.partition("/")[0]:
-        return False
-    if effort is not None:
-        effort.spend(_PARSING)
-    outer, inner = parse_pattern(wider), parse_pattern(narrower)
-    pending = [(0, outer.state_after(b""))]
-    seen = set(pending)
-    while pending:
-        index, state = pending.pop()
-        if index == len(inner.segments):
-            if not state & outer.final:
-                return False
-            continue
-        if effort is not None:
-            effort.spend(_steps(outer, inner.segments[index]))
-        for pair in _successors(outer, inner.segments[index], index, state):
-            if pair not in seen:
-                seen.add(pair)
-                pending.append(pair)
-        if len(seen) > _MAX_PAIRS:
-            return False
-    return True
-
-
-def _steps(outer: Pattern, segment: _Segment) -> int:
-    """Return what one step costs: a name is walked through by every name of the other pattern that mixes text and wildcards."""
-    return 2 + len(outer.partials) * (1 + len(segment.literal) // 8)
-
-
-def _successors(outer: Pattern, segment: _Segment, index: int, state: int) -> list[tuple[int, int]]:
-    if segment.kind is _Kind.DEPTH:
-        return [(index + 1, state), (index, outer.step(state, outer.any_name))]
-    return [(index + 1, outer.step(state, _accepted_for_all(outer, segment)))]
-
-
-def _accepted_for_all(outer: Pattern, segment: _Segment) -> int:
-    """Return the segments of `outer` that match every name the given segment stands for."""
-    if segment.kind is _Kind.LITERAL:
-        return outer.accepted_by(segment.literal)
-    accepted = outer.any_name
-    for glob, bit in outer.partials:
-        if segment.glob is not None and glob.covers(segment.glob):
-            accepted |= bit
-    return accepted
-
-
-def covered(wider: Iterable[str], narrower: str, effort: Effort | None = None) -> bool:
-    """Tell whether one of the patterns covers all of `narrower`. Raises as `covers`."""
-    return any(covers(text, narrower, effort) for text in wider)
-
-
-def overlap(one: str, other: str) -> bool:
-    """Tell whether some path matches both patterns. May say yes where no is true (``a*`` and ``*b``), never the other way."""
-    first, second = parse_pattern(one).segments, parse_pattern(other).segments
-    pending = [(0, 0)]
-    seen = set(pending)
-    while pending:
-        at, beside = pending.pop()
-        if at == len(first) and beside == len(second):
-            return True
-        for pair in _meeting_points(first, second, at, beside):
-            if pair not in seen:
-                seen.add(pair)
-                pending.append(pair)
-    return False
-
-
-def _meeting_points(first: tuple[_Segment, ...], second: tuple[_Segment, ...], at: int, beside: int) -> list[tuple[int, int]]:
-    """Return where two patterns can stand after one name more, or after one of them let its ``**`` end."""
-    pairs = []
-    here = first[at] if at < len(first) else None
-    there = second[beside] if beside < len(second) else None
-    if here is not None and here.kind is _Kind.DEPTH:
-        pairs.append((at + 1, beside))
-    if there is not None and there.kind is _Kind.DEPTH:
-        pairs.append((at, beside + 1))
-    if here is not None and there is not None and _share_a_name(here, there):
-        pairs.append((at + (here.kind is not _Kind.DEPTH), beside + (there.kind is not _Kind.DEPTH)))
-    return pairs
-
-
-def _share_a_name(one: _Segment, other: _Segment) -> bool:
-    if one.kind is _Kind.LITERAL and other.kind is _Kind.LITERAL:
-        return one.literal == other.literal
-    for literal, form in ((one, other), (other, one)):
-        if literal.kind is _Kind.LITERAL and form.glob is not None:
-            return form.glob.matches(literal.literal.decode("utf-8", "surrogateescape"))
-    return True
