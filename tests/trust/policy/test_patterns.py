@@ -9,12 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trust.errors import PatternInvalid
+from trust.policy.covering import covered, covers, overlap
 from trust.policy.patterns import (
     MAX_LENGTH,
     MAX_NAMES,
     MAX_PARTIAL,
-    covered,
-    covers,
     matches_any,
     may_match_below,
     parse_pattern,
@@ -181,3 +180,25 @@ def test_a_star_matches_bytes_that_no_text_can_spell() -> None:
     assert parse_pattern("x/*").matches(b"x/\xff\xfe")
     assert parse_pattern("**/*.pem").matches(b"x/\xff.pem")
     assert not parse_pattern("x/é").matches(b"x/\xe9")
+
+
+@given(patterns, patterns)
+def test_patterns_that_match_one_path_overlap(one: str, other: str) -> None:
+    shared = [path for path in SHORT_PATHS if parse_pattern(one).matches(path) and parse_pattern(other).matches(path)]
+    assert overlap(one, other) or not shared
+    assert overlap(one, other) == overlap(other, one)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "meet"),
+    [
+        ("src/**", "src/a", True),
+        ("src/**", "docs/**", False),
+        ("**/key", "secrets/**", True),
+        ("src/*.py", "src/a.md", False),
+        ("src/*", "src/a/b", False),
+        ("a/**/z", "a/b/**", True),
+    ],
+)
+def test_plain_patterns_meet_exactly_where_they_can(one: str, other: str, meet: bool) -> None:
+    assert overlap(one, other) == meet
