@@ -87,6 +87,9 @@ def _set(desk: Desk, identity: Identity, arguments: Arguments) -> Document:
     name = arguments["bucket"]
     run = _bucket_run(desk, identity, name)
     desk.own_run(identity, run.run, Action.WRITE)
+    if identity.lease is not None and identity.lease.id != run.lease:
+        why = f"{identity.lease.id} was narrowed from the run's lease and does not set the whole bucket's settings"
+        raise Fault(Kind.DENIED, why, hint="the run's lease can")
     settings = {key: arguments[key] for key in _SETTINGS if key in arguments}
     body = {"bucket": name, "run": run.run, **settings, **({"cors": arguments["cors"]} if "cors" in arguments else {})}
     with recorded(desk.appliance.trust, desk.appliance.clock, "bucket.set", identity, body):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,8 +12,8 @@ from interfaces.faults import Fault, Kind
 from nasd.notes import DoorNotes
 from nasd.operations import all_operations
 from nasd.operations.buckets import explain_bucket_name
-from tests.nasd.conftest import House
-from trust.model import Identity
+from tests.nasd.conftest import START, House
+from trust.model import Identity, LeaseId
 
 OPERATIONS = all_operations()
 
@@ -105,3 +107,13 @@ def test_each_sees_the_buckets_that_exist_for_them(house: House) -> None:
     house.appliance.engine.create_snapshot("before", house.appliance.engine.branch("main").head, 1)
     seen = {item["bucket"] for item in call(house, house.owner, "bucket.list")["items"]}  # type: ignore[union-attr]
     assert seen == {"main", run.run, "results", "before"}
+
+
+def test_a_narrowed_lease_leaves_the_settings_of_the_whole_bucket_alone(house: House) -> None:
+    run, secret = house.start()
+    whole = house.trust.lease(LeaseId(run.lease))
+    _, sub = house.trust.narrow_lease(whole.id, replace(whole.scope, paths=("src/**",)), int(START))
+    with pytest.raises(Fault) as caught:
+        call(house, house.holder(sub), "bucket.set", bucket=run.branch, versioning="Enabled")
+    assert caught.value.kind is Kind.DENIED
+    assert call(house, house.holder(secret), "bucket.set", bucket=run.branch, versioning="Enabled")["run"] == run.run
