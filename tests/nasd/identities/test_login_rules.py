@@ -53,6 +53,7 @@ def test_the_code_of_our_own_login_counts() -> None:
         urlencode([("code", "c"), ("code", "d"), ("state", ATTEMPT.state)]),
         urlencode({"error": "access_denied", "state": ATTEMPT.state}),
     ],
+    ids=["nothing", "no state", "another state", "another issuer", "two states", "two codes", "refused"],
 )
 def test_what_belongs_to_another_login_or_was_refused_counts_for_nothing(query: str) -> None:
     with pytest.raises(Fault) as caught:
