@@ -15,6 +15,7 @@ import signal
 import socket
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
 
@@ -53,8 +54,8 @@ class Gateways:
     def start(self, listening: socket.socket) -> None:
         """Start the workers on a listening socket and return when all serve. Raises the fault of one that does not."""
         self._listening = listening
-        for number in range(self._count):
-            self._start(number)
+        with ThreadPoolExecutor(self._count, "start-gateway") as together:  # each spends seconds on reading its modules
+            list(together.map(self._start, range(self._count)))
         for number in range(self._count):
             watcher = threading.Thread(target=self._keep_alive, args=(number,), name=f"watch-gateway-{number}", daemon=True)
             watcher.start()

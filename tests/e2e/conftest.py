@@ -28,7 +28,13 @@ class Nas:
         self.home = folder / "home"
         self.mounts = folder / "mounts"
         self.mounts.mkdir()
-        self.environment = {"PATH": f"{NAS.parent}:/usr/bin:/bin", "HOME": str(folder), "LANG": "C.UTF-8", "NAS_HOME": str(self.home)}
+        self.environment = {
+            "PATH": f"{NAS.parent}:/usr/bin:/bin",
+            "HOME": str(folder),
+            "LANG": "C.UTF-8",
+            "NAS_HOME": str(self.home),
+            "NAS_WORKERS": "1",  # a worker is a second of reading modules; what is about several asks for them
+        }
 
     def run(self, *arguments: str, expect: int | None = 0, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
         """Run ``nas``; a status other than `expect` (None: any) fails the test with what was printed."""

@@ -111,7 +111,7 @@ class Mounted:
 
 @pytest.fixture
 def site(tmp_path: Path) -> Iterator[Site]:
-    with open_site(tmp_path) as opened:
+    with open_site(tmp_path, workers=2) as opened:
         yield opened
 
 

@@ -52,7 +52,7 @@ class Pairs:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    with open_site(tmp_path_factory.mktemp("workers")) as opened:
+    with open_site(tmp_path_factory.mktemp("workers"), workers=2) as opened:
         yield opened
 
 

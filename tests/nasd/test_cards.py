@@ -100,7 +100,7 @@ def test_nothing_of_a_stranger_is_markup(text: str) -> None:
     tags = Tags()
     tags.feed(re.sub(r"\\(.)", "", shown))
     assert tags.tags == []
-    allowed = re.compile(r"(### [A-Z][a-z]+|- \*\*.*\*\*: .*|  - .*|)")
+    allowed = re.compile(r"(### [A-Z][a-z ]+|- \*\*.*\*\*: .*|  - .*|)")
     assert all(allowed.fullmatch(line) for line in shown.split("\n"))
     bare = re.sub(r"\\.", "", re.sub(r"^(### .*|\s*- (\*\*)?)", "", shown, flags=re.MULTILINE).replace("**: ", ""))
     assert not set(bare) & set("`*_[]#|~<>!"), bare

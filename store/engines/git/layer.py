@@ -188,9 +188,11 @@ class Layer:
         return describe_node(row, self._size(row), links)
 
     def measure(self, row: NodeRow) -> int:
-        """Return the bytes of an upper file, 0 when another process removed it."""
-        found = self._stat(row)
-        return 0 if found is None else found.st_size
+        """Return the bytes of an upper file, 0 when somebody removed it. Needs no lock, and so looks at no file that others may close."""
+        try:
+            return self.uppers.stat(row.upper).st_size if row.upper is not None else 0
+        except FileNotFoundError:
+            return 0
 
     def settle(self, tree: bytes, names: NameRows, nodes: NodeRows, version: Version) -> None:
         """Follow a commit of this layer, which is in the database already. The caller holds fence and lock."""
@@ -236,7 +238,7 @@ class Layer:
                     edit.put(current._replace(size=found.st_size, mtime_ns=found.st_mtime_ns))
 
     def _stat(self, row: NodeRow) -> os.stat_result | None:
-        """Return what the disk says of the upper file, or None when another process replaces it right now."""
+        """Return what the disk says of the upper file, or None when another process replaces it right now. The caller holds the lock."""
         file = self._open.get(row.id)
         if file is not None and file.upper == row.upper:
             return os.fstat(file.descriptor)

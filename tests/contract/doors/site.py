@@ -89,9 +89,10 @@ class Site:
 
 
 @contextmanager
-def open_site(folder: Path) -> Iterator[Site]:
+def open_site(folder: Path, *, workers: int = 1) -> Iterator[Site]:
     """Run the block with a served appliance whose main holds what the operations work on."""
     nas = Nas(folder)
+    nas.environment["NAS_WORKERS"] = str(workers)
     nas.init("--import", str(_plant(folder / "tree")))
     try:
         nas.serve()

@@ -76,8 +76,8 @@ def test_what_leaves_is_in_the_manifest_and_the_budget(site: Site) -> None:
     site.write(run.branch, {"a": b"1"})
     clone = site.clone(run.secret, run.branch, user=run.lease)
     reads = [record for record in site.house.house.trust.records(run=run.run) if record.kind == "reads"]
-    assert reads[-1].body["head"] == git(clone, "rev-parse", "HEAD")
-    assert reads[-1].body["paths"] == {"/": 1}
+    assert reads[-1].body["commit"] == git(clone, "rev-parse", "HEAD")
+    assert [(read["path"], read["times"]) for read in reads[-1].body["reads"]] == [("/", 1)]
     assert site.house.house.trust.left(run.lease)  # type: ignore[arg-type]
     site.write(run.branch, {"big": os.urandom(300_000)})
     assert attempt(clone, "fetch").returncode != 0

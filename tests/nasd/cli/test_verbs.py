@@ -525,7 +525,7 @@ def test_what_has_many_operations_asks_the_right_one(desk: Desk) -> None:
         ("record export /tmp/e --after 5", "record.export", {"folder": "/tmp/e", "after": 5}),
         ("record keys", "record.keys", {}),
         ("record seal --older-than 90d", "record.seal", {"older_than": "90d"}),
-        ("record redact 7 --reason private", "record.redact", {"sequence": 7, "reason": "private"}),
+        ("record redact 7 --reason private", "record.redact", {"sequence": "7", "reason": "private"}),
         ("record list --after 5 --kind gate.answer", "record.list", {"after": 5, "kind": "gate.answer"}),
         ("status", "status.show", {}),
     ):

@@ -16,7 +16,7 @@ from nasd.cli.session import Session, verb
 @click.argument("file", type=click.File(encoding="utf-8"), required=False)
 @click.option("--last", type=click.IntRange(min=1), metavar="N", help="Look at the last N records only.")
 def command(session: Session, file: TextIO | None, last: int | None) -> int:
-    """Take recorded decisions again, by the policy of the day and by a proposed one.
+    """Take recorded decisions again, also by another policy.
 
     The policy of the day, which stays archived, must say the same again to the bit: ends with 1 when it does not. With FILE also tells
     what a proposed policy would have decided otherwise. Needs no daemon.

@@ -21,7 +21,7 @@ from nasd.cli.session import Session, verb
 def command(
     session: Session, action: str, path: str | None, file: TextIO | None, label: str | None, destination: str | None, protected: bool
 ) -> None:
-    """Tell who may do something: every principal, and every live lease.
+    """Tell which principals and live leases may do something.
 
     Whoever may not, and could start a run that may, is told so. With --policy and without a data directory, those are asked about whom
     the policy names. Needs no daemon.
