@@ -22,11 +22,11 @@ from interfaces.faults import Fault, Kind
 from interfaces.git import GitDoor
 from interfaces.git.ports import Repositories
 from interfaces.http import Door
-from interfaces.mcp import McpDoor
 from interfaces.port import Control
 from interfaces.s3 import S3Door
-from interfaces.web.family import Family, Members
+from interfaces.web.family import Family, Member, Members
 from interfaces.web.guard import LOOPBACK_NAMES
+from interfaces.web.late import LateMember
 from interfaces.web.limits import Limits
 from interfaces.web.pool import Pool
 from interfaces.web.serve import Tls, run
@@ -95,12 +95,18 @@ def make_family(control: Control, repositories: Repositories, pool: Pool, limits
     """Return the application of every door of the HTTP family, asked for under `names`."""
     common: dict[str, Any] = {"pool": pool, "limits": limits, "names": names}
     release = version("agent-nas")
+
+    def make_mcp() -> Member:
+        from interfaces.mcp import McpDoor  # the SDK's modules are more than half of what a worker would read before it serves
+
+        return McpDoor(control, version=release, **common)
+
     return Family(
         Members(
             http=Door(control, version=release, **common),
             webdav=WebdavDoor(control, **common),
             git=GitDoor(control, repositories, **common),
-            mcp=McpDoor(control, version=release, **common),
+            mcp=LateMember(make_mcp),
             s3=S3Door(control, **common),
         )
     )

@@ -156,18 +156,18 @@ def ready(bare: Nas, tmp_path: Path) -> Nas:
 @pytest.mark.slow
 def test_the_daemon_may_die_at_every_step_of_every_act(ready: Nas, thorough: bool) -> None:
     """Count up, by one with ``--thorough``, else in strides from a random start, so that many runs over time meet every step."""
-    stride = 1 if thorough else 41
+    stride = 1 if thorough else 97
     limit = random.randrange(1, stride + 1)
     rounds = 0
     while survive(ready, limit, f"step{limit}"):
         limit += stride
         rounds += 1
-    assert rounds > 3, "the work has more steps than that"
+    assert rounds >= 2, "the work has more steps than that"
 
 
 @pytest.mark.slow
 def test_the_daemon_may_be_killed_at_any_moment(ready: Nas, thorough: bool) -> None:
-    for number in range(40 if thorough else 3):
+    for number in range(40 if thorough else 2):
         ready.serve()
         pid = ready.pid()
         killer = subprocess.Popen(["sh", "-c", f"sleep {random.uniform(0.05, 2.5):.3f}; kill -9 {pid}"])
