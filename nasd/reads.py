@@ -67,6 +67,9 @@ class Reads:
 
     def cover(self, key: _Key, start: int, end: int, now: int) -> None:
         """Note that bytes from `start` up to `end` of an entry were read; one that a batch took along already begins again."""
+        known = self._entries.get(key)
+        if known is not None and known.last == now and known.ranges and known.ranges[-1][0] <= start and end <= known.ranges[-1][1]:
+            return  # nearly every repeated read says nothing more
         with self._lock:
             entry = self._entries.get(key)
             if entry is None:

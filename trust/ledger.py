@@ -59,7 +59,7 @@ class Ledger:
         row = self._engine.labels.find(path, content) if content and known.noted else None
         if row is not None and row.endorsed:
             return row.label
-        label = policy.label_of(path)
+        label = policy.label_of(path) if policy.labelled.matches(path) else DEFAULT
         for paths, marked in known.marks:
             if paths.matches(path):
                 label = join(label, marked)

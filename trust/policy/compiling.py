@@ -96,6 +96,7 @@ def _assemble(
         guards=tuple(sorted(guards, key=lambda rule: rule.id)),
         checks=tuple(sorted(checks, key=lambda check: check.id)),
         labels=tuple(labels),
+        labelled=path_set(tuple(pattern.text for rule in labels for pattern in rule.paths.patterns)),
         rule_of_two=rule_of_two,
         grants_of=_by_action(grants),
         refusals_of=_by_action([guard for guard in guards if guard.ask is None]),

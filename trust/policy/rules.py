@@ -248,6 +248,8 @@ class CompiledPolicy:
     guards: tuple[Guard, ...]
     checks: tuple[Check, ...]
     labels: tuple[LabelRule, ...]
+    labelled: PathSet
+    """Every path that a label rule is about: nearly all are asked in vain, and cost one question."""
     rule_of_two: RuleOfTwo
     grants_of: Mapping[Action, tuple[Grant, ...]]
     refusals_of: Mapping[Action, tuple[Guard, ...]]
