@@ -25,6 +25,7 @@ from trust.model import Action
 
 LABEL_XATTRS = b"user.nas."
 """What the names of the attributes start with that show a label."""
+_MOST_CONTENTS = 65536
 
 
 class Deciding:
@@ -43,6 +44,7 @@ class Deciding:
         self._committed = committed
         self._open = OpenNodes()
         self._replaced = Replaced(clock)
+        self._contents: dict[int, tuple[int, bytes]] = {}
 
     def _keep_replaced(self, target: int, name: bytes, path: bytes) -> None:
         """Keep what a rename is about to replace for those who looked it up and have not opened or followed it yet."""
@@ -91,10 +93,18 @@ class Deciding:
 
     def _content_of(self, node: int) -> bytes:
         """Return the identity of the content of a node; empty for what has none, or has no name any more."""
+        version = self._working.version()
+        known = self._contents.get(node)
+        if known is not None and known[0] == version:
+            return known[1]
         try:
-            return self._working.attributes(NodeId(node)).content
+            content = self._working.attributes(NodeId(node)).content
         except Stale:
             return b""
+        if len(self._contents) >= _MOST_CONTENTS:
+            self._contents.clear()
+        self._contents[node] = (version, content)  # with the version from before: a change in between makes it worth nothing
+        return content
 
     def _carry_label(self, parent: int, name: bytes, path: bytes) -> None:
         """Have the run's taint take up the label of what is about to be moved; what may not be read is not moved past that."""
