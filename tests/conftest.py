@@ -14,7 +14,7 @@ from hypothesis import settings
 from tests import reasons
 from trust.policy import decide
 
-settings.register_profile("same", deadline=None, derandomize=True, max_examples=50)
+settings.register_profile("same", deadline=None, derandomize=True, max_examples=30)
 settings.register_profile("other", deadline=None)
 
 
